@@ -1,0 +1,148 @@
+"""The binary contract between plans, the driver and the kernels.
+
+A plan is data: arrays of 64-bit words that one generated driver interprets. Three records:
+
+**Frame**, one per running thread: where the loops stand. Loops of the driver move the addresses and
+set the starts and sizes; kernels only read them.
+
+**Node**, one per step of a schedule: a loop, a kernel call, or a parallel region. Nodes are read-only
+while they run, so any number of threads can run one plan at once.
+
+**CallRecord**, one per call: run-time scalars, the thread team and the state of interruption.
+
+A kernel is leaf code with the C signature `void kernel(const i64 *descriptor, const i64 *frame)`. Its
+descriptor is a row of words written when the plan is bound (strides in bytes, addresses of offset
+tables); each kernel family names its words in its own module. A kernel may assume that the sizes in
+the frame are at least 1 unless its family says otherwise; it writes the output block it is given (and
+only that), keeps nothing between calls, calls nothing and has no writable data.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+WORD = 8  # bytes
+
+
+class Slot(IntEnum):
+    """Words of a frame that hold addresses."""
+
+    IN0 = 0
+    IN1 = 1
+    OUT = 2
+    AUX = 3  # what a touch reads (a bias)
+    PACK0 = 4  # panels of in0 (of the vector side)
+    PACK1 = 5  # panels of in1
+    SPARE0 = 6
+    SPARE1 = 7
+
+
+class Frame(IntEnum):
+    """The other words of a frame. `START + a` and `SIZE + a` belong to axis slot `a`."""
+
+    START = 8  # first element of the axis in the current block, counted from the axis' beginning
+    SIZE = 16  # elements of the axis in the current block
+    FIRST = 24  # 1 while no K block of the current output block has been done
+    LAST = 25  # 1 in the last K block
+    CALL = 26  # address of the CallRecord
+    SHARE = 27  # which share of the parallel region this thread runs
+    WORDS = 32
+
+
+class AxisSlot(IntEnum):
+    """Axis slots of a frame."""
+
+    M = 0
+    N = 1
+    K = 2
+    BR = 3  # the second K of a BRGEMM
+    X = 4  # the two axes of a copy, or inner and outer axis of a stream kernel
+    Y = 5
+    SPARE0 = 6
+    SPARE1 = 7
+
+
+class NodeKind(IntEnum):
+    LOOP = 0
+    CALL = 1
+    REGION = 2
+
+
+class When(IntEnum):
+    """Condition of a CALL node."""
+
+    ALWAYS = 0
+    FIRST = 1  # only while Frame.FIRST is 1
+    LAST = 2  # only while Frame.LAST is 1
+
+
+class Node(IntEnum):
+    """Words of a node.
+
+    LOOP: for i = 0, BLOCK, 2 BLOCK, ... < extent, where extent is EXTENT if AXIS is -1 or EXTENT >= 0,
+    else the frame's size of axis slot AXIS (as set by an outer loop over the same axis):
+        if AXIS >= 0: START[AXIS] = outer start + i; SIZE[AXIS] = min(BLOCK, extent - i)
+        for each move: frame[slot] += stride * (i / BLOCK)        (stride: bytes an iteration)
+                   or: frame[slot] = entry value + table[START[AXIS] + i]   (table of byte offsets, when
+                       the table's address is not 0; without an axis: table[i / BLOCK])
+        if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
+        run the body
+    On leaving, the frame is as it was. With POLL, every iteration first looks at the call record's
+    CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see CallRecord).
+
+    CALL: kernel(descriptor, frame) if WHEN holds.
+
+    REGION: CHILD is a chain of DEPTH nested LOOP nodes (each but the last has the next as its only
+    child); their iterations form one flat space, row-major, divided into SHARES contiguous balanced
+    parts, run by the team. Every share works on a frame of its own: a copy in which SHARE is set and
+    the region's own moves (slot, bytes a share, no table) have been added. Inside a share nested
+    regions run alone, on the thread itself.
+
+    After a node, NEXT follows (0 ends the body).
+    """
+
+    KIND = 0
+    NEXT = 1  # address of the next node of the same body, or 0
+    CHILD = 2  # LOOP, REGION: address of the first node of the body
+    # LOOP
+    AXIS = 3  # axis slot or -1
+    EXTENT = 4  # iterations in elements, or -1: from the frame
+    BLOCK = 5
+    KLOOP = 6  # 1 for a loop over K
+    POLL = 7  # 1 where the loop looks for interruption
+    # CALL
+    KERNEL = 3  # address of the kernel
+    DESCRIPTOR = 4  # address of its descriptor
+    WHEN = 5
+    # REGION
+    DEPTH = 3
+    SHARES = 4
+    # LOOP, REGION: MOVES moves of 3 words each: slot, stride, table
+    MOVES = 8
+    FIRST_MOVE = 9
+    MAX_MOVES = 7
+    WORDS = 32
+
+
+class CallRecord(IntEnum):
+    """Words of a call record.
+
+    POLL: while the owning thread runs, at the loops marked POLL and while it waits for workers, it
+    compares the clock with DEADLINE; when that has passed it calls `i64 poll(CallRecord *)` (POLL_FUNCTION,
+    0: none), which sets a new DEADLINE and returns non-zero to stop; the thread then sets CANCEL.
+    The driver returns non-zero for a cancelled call, after every worker has left it.
+    """
+
+    ALPHA = 0  # 32 bytes: the scalar in the compute type, as numpy stores it
+    BETA = 4  # 32 bytes
+    READS_OUT = 8  # 0: beta is zero, so out is never read
+    SCALES = 9  # 0: alpha is one
+    CANCEL = 10
+    POLL_FUNCTION = 11
+    DEADLINE = 12  # in ticks of llvm.readcyclecounter (or the monotonic clock where there is none)
+    POLL_INTERVAL = 13
+    POLL_STATE = 14  # belongs to the poll function (the saved thread state)
+    TEAM = 15  # address of the thread team, 0: run alone
+    NODE = 16  # first node of the plan
+    FRAME = 17  # address of the first frame
+    WORDS = 24

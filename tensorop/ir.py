@@ -1,0 +1,361 @@
+"""The intermediate representation: what every stage of the compiler passes to the next.
+
+A tensor operation is a list of `Dimension`s over two or three strided tensors (`TensorOp`). The
+optimizer turns it into a `Schedule`: the same operation with its dimensions grouped into `Axis`es
+and a loop nest (`Loop`, `Pack`, `Call`) over them. All of it is plain, immutable data that can be
+compared, printed and checked (`TensorOp.verify`, `Schedule.verify`) between any two passes.
+
+The ground floor of the house: this module imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+
+class DimType(StrEnum):
+    """Which tensors a dimension runs over.
+
+    ====  ===  ===  ===
+    type  in0  in1  out
+    ====  ===  ===  ===
+    M     yes   -   yes
+    N      -   yes  yes
+    K     yes  yes   -     (summed; in a one-input operation: in0 only)
+    C     yes  yes  yes    (batch; in a one-input operation: in0 and out)
+    ====  ===  ===  ===
+    """
+
+    M = "M"
+    N = "N"
+    K = "K"
+    C = "C"
+
+
+class ExecType(StrEnum):
+    """How a dimension is executed: inside the primitive kernel, as a loop, or by several threads."""
+
+    PRIM = "prim"
+    SEQ = "seq"
+    SHARED = "shared"
+
+
+class Primitive(StrEnum):
+    """The innermost operations. Arity follows from the number of tensors of the operation:
+    `MIN` with two inputs is the elementwise minimum, with one input and a K the reduction."""
+
+    NONE = "none"
+    # first touch, unary
+    ZERO = "zero"
+    COPY = "copy"
+    CAST = "cast"
+    CONJ = "conj"
+    RELU = "relu"
+    SQUARE = "square"
+    SQRT = "sqrt"
+    RECIPROCAL = "reciprocal"
+    ABS = "abs"
+    NEG = "neg"
+    # binary
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    # reductions of one input (and MIN, MAX, AND, OR)
+    SUM = "sum"
+    PROD = "prod"
+    # contractions: multiply, sum over K; BRGEMM has a second K inside the primitive
+    GEMM = "gemm"
+    BRGEMM = "brgemm"
+
+
+UNARY = frozenset(
+    {
+        Primitive.ZERO,
+        Primitive.COPY,
+        Primitive.CAST,
+        Primitive.CONJ,
+        Primitive.RELU,
+        Primitive.SQUARE,
+        Primitive.SQRT,
+        Primitive.RECIPROCAL,
+        Primitive.ABS,
+        Primitive.NEG,
+    }
+)
+BINARY = frozenset(
+    {
+        Primitive.ADD,
+        Primitive.SUB,
+        Primitive.MUL,
+        Primitive.DIV,
+        Primitive.MIN,
+        Primitive.MAX,
+        Primitive.AND,
+        Primitive.OR,
+    }
+)
+REDUCTIONS = frozenset(
+    {
+        Primitive.SUM,
+        Primitive.PROD,
+        Primitive.MIN,
+        Primitive.MAX,
+        Primitive.AND,
+        Primitive.OR,
+    }
+)
+CONTRACTIONS = frozenset({Primitive.GEMM, Primitive.BRGEMM})
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One loop of a tensor operation.
+
+    size: number of iterations, at least 1.
+    strides: elements (not bytes) between iterations, one entry per tensor of the operation in the
+        order in0, in1, out (one-input operations: in0, out). Any sign; 0 where the tensor does not
+        have the dimension, or repeats along it.
+    name: the label in the caller's spec, for messages and `explain()` only.
+    """
+
+    type: DimType
+    size: int
+    strides: tuple[int, ...]
+    exec: ExecType = ExecType.SEQ
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An operand: its role (`in0`, `in1`, `out`, `bias`), its dtype name and whether it is read
+    conjugated."""
+
+    role: str
+    dtype: str
+    conj: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TensorOp:
+    """A tensor operation over strided tensors.
+
+    out[...] (first_touch) ; out[...] (+)= main(in0[...], in1[...]) over K ; last_touch(out[...])
+
+    tensors: in0, in1, out, or in0, out for a one-input operation.
+    dtype: the type the arithmetic is done in; each tensor has its own storage dtype.
+    """
+
+    tensors: tuple[Tensor, ...]
+    dimensions: tuple[Dimension, ...]
+    main: Primitive
+    first_touch: Primitive = Primitive.NONE
+    last_touch: Primitive = Primitive.NONE
+
+    @property
+    def out(self) -> int:
+        """Position of the output among the tensors (and in every stride tuple)."""
+        return len(self.tensors) - 1
+
+    @property
+    def dtype(self) -> str:
+        return self.tensors[self.out].dtype
+
+    def of_type(self, *types: DimType) -> tuple[Dimension, ...]:
+        return tuple(d for d in self.dimensions if d.type in types)
+
+    def size_of(self, *types: DimType) -> int:
+        """Product of the sizes of all dimensions of the given types (1 where there are none)."""
+        return math.prod(d.size for d in self.of_type(*types))
+
+    def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
+        return replace(self, dimensions=tuple(dimensions))
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations: a multiply and an add count as two, complex ones as eight."""
+        points = math.prod(d.size for d in self.dimensions)
+        if self.main in CONTRACTIONS:
+            return points * (8 if self.dtype.startswith(("complex", "clongdouble")) else 2)
+        return 0 if self.main in (Primitive.COPY, Primitive.ZERO, Primitive.CAST) else points
+
+    def verify(self) -> None:
+        """State every invariant once; ValueError names the first one broken."""
+        rank = len(self.tensors)
+        if rank not in (2, 3):
+            raise ValueError(f"an operation has 2 or 3 tensors, not {rank}")
+        if self.tensors[-1].role != "out":
+            raise ValueError("the last tensor must be the output")
+        for i, d in enumerate(self.dimensions):
+            where = f"dimension {i} ({d.type}, {d.name or '-'})"
+            if d.size < 1:
+                raise ValueError(f"{where}: size {d.size} is not positive")
+            if len(d.strides) != rank:
+                raise ValueError(f"{where}: {len(d.strides)} strides for {rank} tensors")
+            self._verify_strides(where, d)
+        self._verify_main()
+
+    def _verify_strides(self, where: str, d: Dimension) -> None:
+        absent = {DimType.M: "in1", DimType.N: "in0", DimType.K: "out"}.get(d.type)
+        for tensor, stride in zip(self.tensors, d.strides, strict=True):
+            if tensor.role == absent and stride != 0:
+                raise ValueError(f"{where}: a {d.type} has no stride in {absent}, got {stride}")
+        if d.type != DimType.K and d.size > 1 and d.strides[-1] == 0:
+            raise ValueError(f"{where}: out has stride 0, so results would overwrite each other")
+        if len(self.tensors) == 2 and d.type in (DimType.M, DimType.N):
+            raise ValueError(f"{where}: a one-input operation has only C and K")
+
+    def _verify_main(self) -> None:
+        kinds = {d.type for d in self.dimensions}
+        if len(self.tensors) == 3:
+            allowed = CONTRACTIONS | BINARY
+        else:
+            allowed = UNARY | REDUCTIONS
+        if self.main not in allowed:
+            raise ValueError(f"{self.main} is no primitive for {len(self.tensors) - 1} input(s)")
+        if DimType.K in kinds and self.main not in CONTRACTIONS | REDUCTIONS:
+            raise ValueError(f"{self.main} does not reduce, so it takes no K dimension")
+        if DimType.K in kinds and len(self.tensors) == 3 and self.main not in CONTRACTIONS:
+            raise ValueError(f"binary {self.main} takes M, N and C, not K")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An ordered group of dimensions of one type, flattened: the last dimension runs fastest.
+
+    name: how loops refer to it ("M", "N", "K", "BR", "C0", ...).
+    """
+
+    name: str
+    type: DimType
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(d.size for d in self.dimensions)
+
+    def stride(self, tensor: int) -> int | None:
+        """The one stride (in elements) that the whole axis has in a tensor, or None."""
+        dims = [d for d in self.dimensions if d.size > 1]
+        if not dims:
+            return 0
+        expected = dims[-1].strides[tensor]
+        step = expected
+        for d in reversed(dims):
+            if d.strides[tensor] != expected:
+                return None
+            expected *= d.size
+        return step
+
+    def unit_run(self, tensor: int) -> int:
+        """How many consecutive positions of the axis lie at consecutive addresses of a tensor."""
+        run = 1
+        for d in reversed(self.dimensions):
+            if d.size == 1:
+                continue
+            if d.strides[tensor] != run:
+                break
+            run *= d.size
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`for axis in blocks of `block`: body`. Blocks are in elements of the axis, the last may be
+    short. An axis looped over twice is cut finer by the inner loop. SHARED loops that lie directly
+    inside one another form one flat space divided among `shares` threads."""
+
+    axis: str
+    block: int
+    exec: ExecType
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Copy the current block of `tensor` into panels: [panel of `lanes` axis][other axis][lane].
+
+    tensor: index of the source tensor; lanes: name of the axis across a panel; width: lanes of a
+    panel; depth: name of the axis along a panel. Padding lanes hold zeros.
+    """
+
+    tensor: int
+    lanes: str
+    width: int
+    depth: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run a kernel on the current blocks. `when`: "always", "first" (before the first K block of an
+    output block) or "last" (after its last)."""
+
+    kernel: Any
+    when: str = "always"
+
+
+Step = Loop | Pack | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A `TensorOp` fully decided: its axes, the loop nest over them and the number of shares that
+    a parallel region is divided into. `notes` says what each pass did and why."""
+
+    op: TensorOp
+    axes: tuple[Axis, ...]
+    body: tuple[Step, ...]
+    shares: int = 1
+    notes: tuple[str, ...] = ()
+
+    def axis(self, name: str) -> Axis:
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        raise KeyError(f"no axis {name!r} in this schedule")
+
+    def steps(self) -> Iterator[tuple[int, Step]]:
+        """Every step with its depth, outermost first."""
+
+        def walk(body: tuple[Step, ...], depth: int) -> Iterator[tuple[int, Step]]:
+            for step in body:
+                yield depth, step
+                if isinstance(step, Loop):
+                    yield from walk(step.body, depth + 1)
+
+        return walk(self.body, 0)
+
+    def verify(self) -> None:
+        """Every dimension lies on exactly one axis, every loop names an axis, blocks nest."""
+        self.op.verify()
+        names = [a.name for a in self.axes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two axes share a name: {names}")
+        on_axes = sorted(str(d) for a in self.axes for d in a.dimensions)
+        if on_axes != sorted(str(d) for d in self.op.dimensions):
+            raise ValueError("the axes do not hold exactly the operation's dimensions")
+        for axis in self.axes:
+            if any(d.type != axis.type for d in axis.dimensions):
+                raise ValueError(f"axis {axis.name} mixes dimension types")
+        self._verify_body(self.body, {a.name: a.size for a in self.axes})
+
+    def _verify_body(self, body: tuple[Step, ...], room: dict[str, int]) -> None:
+        for step in body:
+            if isinstance(step, Loop):
+                if step.axis not in room:
+                    raise ValueError(f"a loop over {step.axis!r}, which is no axis")
+                if not 0 < step.block <= room[step.axis]:
+                    raise ValueError(
+                        f"loop over {step.axis}: block {step.block} of {room[step.axis]} elements"
+                    )
+                self._verify_body(step.body, {**room, step.axis: step.block})
+            elif isinstance(step, Pack) and not {step.lanes, step.depth} <= room.keys():
+                raise ValueError(f"a pack names axes {step.lanes}, {step.depth} that do not exist")
