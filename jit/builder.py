@@ -1,0 +1,222 @@
+"""Structured code over llvmlite's builder: loops and conditions as `with` blocks, records as words.
+
+A generator should read like the algorithm it generates. `Code` is one function under construction:
+
+    code = Code(target, "scale")                      # void scale(i64 *descriptor, i64 *frame)
+    n = code.word(code.frame, Frame.SIZE)
+    with code.loop(n) as i:
+        ...
+
+Integers are i64, addresses are opaque pointers, strides are in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from tensorop.jit.target import Target
+
+WORD = ir.IntType(64)
+BIT = ir.IntType(1)
+BYTE = ir.IntType(8)
+INT32 = ir.IntType(32)
+POINTER = ir.PointerType()
+VOID = ir.VoidType()
+KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
+
+Value = ir.Value
+
+
+@dataclass
+class Carried:
+    """The loop-carried values of `Code.reduce`: `values` inside the loop are this iteration's,
+    after it the results. The body hands on the next ones by `update`."""
+
+    index: Value
+    values: list[Value]
+    _next: list[Value] = field(default_factory=list)
+
+    def update(self, values: Sequence[Value]) -> None:
+        self._next = list(values)
+
+
+class Code:
+    """One function under construction, and the builder to write it with."""
+
+    def __init__(
+        self,
+        target: Target,
+        name: str,
+        type_: ir.FunctionType = KERNEL,
+        module: ir.Module | None = None,
+        arguments: Sequence[str] = ("descriptor", "frame"),
+    ) -> None:
+        self.target = target
+        self.module = module if module is not None else ir.Module(name)
+        self.function = ir.Function(self.module, type_, name)
+        for argument, label in zip(self.function.args, arguments, strict=False):
+            argument.name = label
+        self.entry = self.function.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.function.append_basic_block("body"))
+
+    @property
+    def descriptor(self) -> Value:
+        return self.function.args[0]
+
+    @property
+    def frame(self) -> Value:
+        return self.function.args[1]
+
+    def finish(self, result: Value | None = None) -> ir.Module:
+        """Return from the function and give back its module."""
+        if result is None:
+            self.builder.ret_void()
+        else:
+            self.builder.ret(result)
+        with self.builder.goto_block(self.entry):
+            self.builder.branch(self.function.basic_blocks[1])
+        return self.module
+
+    # constants and integer arithmetic
+
+    def int(self, value: int) -> Value:
+        return ir.Constant(WORD, value)
+
+    def _word(self, value: Value | int) -> Value:
+        return self.int(value) if isinstance(value, int) else value
+
+    def add(self, a: Value | int, b: Value | int) -> Value:
+        return self.builder.add(self._word(a), self._word(b))
+
+    def sub(self, a: Value | int, b: Value | int) -> Value:
+        return self.builder.sub(self._word(a), self._word(b))
+
+    def mul(self, a: Value | int, b: Value | int) -> Value:
+        return self.builder.mul(self._word(a), self._word(b))
+
+    def less(self, a: Value | int, b: Value | int) -> Value:
+        return self.builder.icmp_signed("<", self._word(a), self._word(b))
+
+    def equal(self, a: Value | int, b: Value | int) -> Value:
+        return self.builder.icmp_signed("==", self._word(a), self._word(b))
+
+    def nonzero(self, a: Value) -> Value:
+        return self.builder.icmp_signed("!=", a, ir.Constant(a.type, 0))
+
+    def min(self, a: Value | int, b: Value | int) -> Value:
+        a, b = self._word(a), self._word(b)
+        return self.builder.select(self.less(a, b), a, b)
+
+    def max(self, a: Value | int, b: Value | int) -> Value:
+        a, b = self._word(a), self._word(b)
+        return self.builder.select(self.less(a, b), b, a)
+
+    # memory
+
+    def at(self, base: Value, offset: Value | int) -> Value:
+        """The address `offset` bytes after `base`."""
+        if isinstance(offset, int) and offset == 0:
+            return base
+        return self.builder.gep(base, [self._word(offset)], source_etype=BYTE)
+
+    def load(self, address: Value, type_: ir.Type, align: int = 1) -> Value:
+        return self.builder.load(address, typ=type_, align=align)
+
+    def store(self, value: Value, address: Value, align: int = 1) -> None:
+        self.builder.store(value, address, align=align)
+
+    def _word_address(self, record: Value, index: Value | int) -> Value:
+        index = self.int(int(index)) if isinstance(index, int) else index
+        return self.builder.gep(record, [index], source_etype=WORD)
+
+    def word(self, record: Value, index: Value | int) -> Value:
+        """Word `index` of a record, as an integer."""
+        return self.load(self._word_address(record, index), WORD, 8)
+
+    def pointer(self, record: Value, index: Value | int) -> Value:
+        """Word `index` of a record, as an address."""
+        return self.load(self._word_address(record, index), POINTER, 8)
+
+    def set_word(self, record: Value, index: Value | int, value: Value | int) -> None:
+        self.store(self._word(value), self._word_address(record, index), 8)
+
+    def stack(self, type_: ir.Type, count: int = 1, align: int = 64) -> Value:
+        """A block on the stack that lives as long as the call."""
+        with self.builder.goto_block(self.entry):
+            block = self.builder.alloca(type_, ir.Constant(INT32, count))
+        block.align = align
+        block.type = POINTER
+        return block
+
+    # control flow
+
+    @contextmanager
+    def loop(
+        self, stop: Value | int, start: Value | int = 0, step: Value | int = 1
+    ) -> Iterator[Value]:
+        """`for index in range(start, stop, step)`."""
+        with self.reduce(stop, [], start, step) as carried:
+            yield carried.index
+
+    @contextmanager
+    def reduce(
+        self,
+        stop: Value | int,
+        initial: Sequence[Value],
+        start: Value | int = 0,
+        step: Value | int = 1,
+    ) -> Iterator[Carried]:
+        """A loop with carried values: `update` hands them on; after the block `values` holds the
+        results. The test is at the bottom, behind a guard, as a compiler would rotate it."""
+        builder, start, stop, step = self.builder, *map(self._word, (start, stop, step))
+        guard = builder.block
+        body = builder.append_basic_block("loop")
+        done = builder.append_basic_block("done")
+        builder.cbranch(self.less(start, stop), body, done)
+        builder.position_at_end(body)
+        index = builder.phi(WORD)
+        index.add_incoming(start, guard)
+        phis = [builder.phi(value.type) for value in initial]
+        for phi, value in zip(phis, initial, strict=True):
+            phi.add_incoming(value, guard)
+        carried = Carried(index, list(phis))
+        yield carried
+        latch = builder.block
+        after = self.add(index, step)
+        builder.cbranch(self.less(after, stop), body, done)
+        index.add_incoming(after, latch)
+        for phi, value in zip(phis, carried._next, strict=True):
+            phi.add_incoming(value, latch)
+        builder.position_at_end(done)
+        carried.values = []
+        for value, following in zip(initial, carried._next, strict=True):
+            result = builder.phi(value.type)
+            result.add_incoming(value, guard)
+            result.add_incoming(following, latch)
+            carried.values.append(result)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """`if condition:`"""
+        with self.builder.if_then(condition):
+            yield
+
+    @contextmanager
+    def either(self, condition: Value) -> Iterator[tuple[object, object]]:
+        """`if condition: (then) else: (otherwise)`, each entered with `with`."""
+        with self.builder.if_else(condition) as branches:
+            yield branches
+
+    # calls
+
+    def intrinsic(self, name: str, result: ir.Type, arguments: Sequence[Value]) -> Value:
+        """Call an LLVM intrinsic by its full mangled name."""
+        function = self.module.globals.get(name)
+        if function is None:
+            type_ = ir.FunctionType(result, [a.type for a in arguments])
+            function = ir.Function(self.module, type_, name)
+        return self.builder.call(function, list(arguments))

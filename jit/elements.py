@@ -1,0 +1,383 @@
+"""Element types, and arithmetic on vectors of them, as generators write it.
+
+`element(name)` describes a dtype: how it lies in memory and in which type it is computed. A value
+under construction is a tuple of LLVM values, its *parts*: one for real types, the real and the
+imaginary part (each a vector of its own: planar) for complex ones. `Arithmetic(code, element, lanes)`
+loads, computes and stores such values, so that one generator serves every dtype.
+
+Half types are computed in float32, bool by and/or, integers wrap as numpy's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.half import narrow, widen
+
+Number = tuple[Value, ...]
+
+
+class _X87(ir.Type):
+    """x86's 80-bit float, which llvmlite has no name for."""
+
+    null = "0xK00000000000000000000"
+
+    def _to_string(self) -> str:
+        return "x86_fp80"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _X87)
+
+    def __hash__(self) -> int:
+        return hash(_X87)
+
+    def format_constant(self, value: float) -> str:
+        raw = np.array(value, np.longdouble).tobytes()[:10]
+        return "0xK" + raw[::-1].hex().upper()
+
+
+X87 = _X87()
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A dtype as kernels see it.
+
+    kind: f float, i signed, u unsigned, b bool; complex numbers are two parts of kind f.
+    size: bytes of an element in memory; part: bytes of one part in memory.
+    """
+
+    name: str
+    kind: str
+    size: int
+    part: int
+    parts: int = 1
+    half: str = ""  # "float16" or "bfloat16": stored so, computed in float32
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def storage(self) -> ir.Type:
+        """The LLVM type of one part in memory."""
+        if self.half:
+            return ir.IntType(16)
+        if self.kind in "iub":
+            return ir.IntType(8 * self.part)
+        return _FLOATS[self.part]
+
+    @property
+    def computed(self) -> ir.Type:
+        """The LLVM type that one part is computed in."""
+        return ir.FloatType() if self.half else self.storage
+
+    @property
+    def accumulator(self) -> Element:
+        """The element type of partial results and packed panels."""
+        return element("float32") if self.half else self
+
+    @property
+    def vectorises(self) -> bool:
+        return not isinstance(self.storage, _X87)
+
+
+_FLOATS: dict[int, Any] = {4: ir.FloatType(), 8: ir.DoubleType(), 16: X87}
+
+
+@lru_cache(maxsize=None)
+def element(name: str) -> Element:
+    """The element type of a dtype name (numpy's names, and `bfloat16`, `longdouble`,
+    `clongdouble`).
+
+    Raises
+    ------
+    KeyError
+        No kernels exist for this dtype.
+    """
+    if name in _SPECIAL:
+        return _SPECIAL[name]
+    kind, bits = name.rstrip("0123456789"), name.lstrip("abcdefghijklmnopqrstuvwxyz")
+    size = int(bits or 0) // 8
+    if kind in ("int", "uint") and size in (1, 2, 4, 8):
+        return Element(name, kind[0], size, size)
+    if kind == "float" and size in (4, 8):
+        return Element(name, "f", size, size)
+    if kind == "complex" and size in (8, 16):
+        return Element(name, "f", size, size // 2, 2)
+    raise KeyError(f"no kernels for dtype {name!r}")
+
+
+_SPECIAL = {
+    "bool": Element("bool", "b", 1, 1),
+    "float16": Element("float16", "f", 2, 2, half="float16"),
+    "bfloat16": Element("bfloat16", "f", 2, 2, half="bfloat16"),
+    "longdouble": Element("longdouble", "f", 16, 16),
+    "clongdouble": Element("clongdouble", "f", 32, 16, 2),
+}
+
+
+class Arithmetic:
+    """Arithmetic on vectors of `lanes` elements (one lane: scalars).
+
+    Addresses need no alignment. A `count` makes a load or store touch only the first `count` lanes
+    (0 to `lanes`); the other lanes load as zero.
+    """
+
+    def __init__(self, code: Code, element_: Element, lanes: int) -> None:
+        self.code, self.element, self.lanes = code, element_, lanes
+        self.builder = code.builder
+        self.type = self._vector(element_.computed)
+
+    def _vector(self, scalar: ir.Type, lanes: int | None = None) -> ir.Type:
+        lanes = self.lanes if lanes is None else lanes
+        return scalar if lanes == 1 else ir.VectorType(scalar, lanes)
+
+    # constants
+
+    def constant(self, value: float) -> Number:
+        """Every lane `value` (imaginary part zero)."""
+        return (self._part(value), *[self._part(0)] * (self.element.parts - 1))
+
+    def _part(self, value: float) -> Value:
+        scalar = ir.Constant(
+            self.element.computed, float(value) if self.element.is_float else int(value)
+        )
+        return scalar if self.lanes == 1 else ir.Constant(self.type, [scalar] * self.lanes)
+
+    @property
+    def zero(self) -> Number:
+        return self.constant(0)
+
+    def splat(self, scalar: Number) -> Number:
+        """Every lane the given scalar."""
+        return tuple(self._splat(part) for part in scalar)
+
+    def _splat(self, part: Value) -> Value:
+        if self.lanes == 1:
+            return part
+        undefined = ir.Constant(self.type, ir.Undefined)
+        first = self.builder.insert_element(undefined, part, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(first, undefined, _indices([0] * self.lanes))
+
+    # memory
+
+    def load(self, address: Value, count: Value | None = None) -> Number:
+        """`lanes` consecutive elements."""
+        if self.element.parts == 2 and self.lanes == 1:
+            return self._load_pair(address)
+        raw = self._load_parts(address, count)
+        if self.element.parts == 2:
+            even = list(range(0, 2 * self.lanes, 2))
+            return tuple(
+                self.builder.shuffle_vector(raw, raw, _indices([i + odd for i in even]))
+                for odd in (0, 1)
+            )
+        return (self._widen(raw),)
+
+    def _load_pair(self, address: Value) -> Number:
+        parts = (address, self.code.at(address, self.element.part))
+        return tuple(self.code.load(part, self.element.storage) for part in parts)
+
+    def _load_parts(self, address: Value, count: Value | None) -> Value:
+        if not self.element.vectorises:
+            return self.code.load(address, self.element.storage)
+        type_ = self._vector(self.element.storage, self.lanes * self.element.parts)
+        if count is None or self.lanes == 1:
+            return self.code.load(address, type_)
+        if self.element.part in self.code.target.masked:
+            return self._masked("load", type_, address, count)
+        return self._load_some(type_, address, count)
+
+    def store(self, value: Number, address: Value, count: Value | None = None) -> None:
+        """Store `lanes` consecutive elements."""
+        if not self.element.vectorises:
+            for i, part in enumerate(value):
+                self.code.store(part, self.code.at(address, i * self.element.part))
+            return
+        raw = self._join(value)
+        if count is None or self.lanes == 1:
+            self.code.store(raw, address)
+        elif self.element.part in self.code.target.masked:
+            self._masked("store", raw.type, address, count, raw)
+        else:
+            self._store_some(raw, address, count)
+
+    def _join(self, value: Number) -> Value:
+        """The parts of a value as they lie in memory."""
+        if self.element.parts == 1:
+            return self._narrow(value[0])
+        if self.lanes == 1:
+            pair = ir.Constant(ir.VectorType(self.element.storage, 2), ir.Undefined)
+            for i, part in enumerate(value):
+                pair = self.builder.insert_element(pair, part, ir.Constant(ir.IntType(32), i))
+            return pair
+        order = [i + odd * self.lanes for i in range(self.lanes) for odd in (0, 1)]
+        return self.builder.shuffle_vector(value[0], value[1], _indices(order))
+
+    def _widen(self, raw: Value) -> Value:
+        if self.element.half:
+            return widen(self.code, raw, self.element.half)
+        if self.element.kind == "b":  # any non-zero byte is true
+            truth = self.builder.icmp_unsigned("!=", raw, ir.Constant(raw.type, _null(raw.type)))
+            return self.builder.zext(truth, raw.type)
+        return raw
+
+    def _narrow(self, part: Value) -> Value:
+        return narrow(self.code, part, self.element.half) if self.element.half else part
+
+    def _mask(self, lanes: int, count: Value) -> Value:
+        scalar = ir.IntType(8 * min(self.element.part, 8))
+        type_ = ir.VectorType(scalar, lanes)
+        count = self.builder.trunc(count, scalar) if scalar.width < 64 else count
+        undefined = ir.Constant(type_, ir.Undefined)
+        first = self.builder.insert_element(undefined, count, ir.Constant(ir.IntType(32), 0))
+        limit = self.builder.shuffle_vector(first, undefined, _indices([0] * lanes))
+        iota = ir.Constant(type_, [ir.Constant(scalar, i) for i in range(lanes)])
+        return self.builder.icmp_unsigned("<", iota, limit)
+
+    def _masked(
+        self, what: str, type_: ir.Type, address: Value, count: Value, raw: Value | None = None
+    ) -> Value:
+        lanes = type_.count
+        if self.element.parts == 2:
+            count = self.code.mul(count, 2)
+        mask = self._mask(lanes, count)
+        suffix = f"v{lanes}{_mangled(type_.element)}.p0"
+        align = ir.Constant(ir.IntType(32), 1)
+        if raw is None:
+            nothing = ir.Constant(type_, None)
+            return self.code.intrinsic(
+                f"llvm.masked.load.{suffix}", type_, [address, align, mask, nothing]
+            )
+        return self.code.intrinsic(
+            f"llvm.masked.store.{suffix}", ir.VoidType(), [raw, address, align, mask]
+        )
+
+    # Without masked instructions: through a buffer on the stack, element by element.
+
+    def _load_some(self, type_: ir.Type, address: Value, count: Value) -> Value:
+        buffer = self.code.stack(type_)
+        self.code.store(ir.Constant(type_, None), buffer)
+        self._copy_elements(address, buffer, count)
+        return self.code.load(buffer, type_)
+
+    def _store_some(self, raw: Value, address: Value, count: Value) -> None:
+        buffer = self.code.stack(raw.type)
+        self.code.store(raw, buffer)
+        self._copy_elements(buffer, address, count)
+
+    def _copy_elements(self, source: Value, target: Value, count: Value) -> None:
+        code, size = self.code, self.element.size
+        whole = ir.IntType(8 * size)
+        with code.loop(code.mul(count, size), step=size) as offset:
+            code.store(code.load(code.at(source, offset), whole), code.at(target, offset))
+
+    # arithmetic
+
+    def add(self, a: Number, b: Number) -> Number:
+        return tuple(self._add(x, y) for x, y in zip(a, b, strict=True))
+
+    def sub(self, a: Number, b: Number) -> Number:
+        op = self.builder.fsub if self.element.is_float else self.builder.sub
+        return tuple(op(x, y) for x, y in zip(a, b, strict=True))
+
+    def mul(self, a: Number, b: Number) -> Number:
+        if self.element.parts == 1:
+            return (self._mul(a[0], b[0]),)
+        (ar, ai), (br, bi) = a, b
+        real = self._fma(self.builder.fneg(ai), bi, self._mul(ar, br))
+        return real, self._fma(ar, bi, self._mul(ai, br))
+
+    def fma(self, a: Number, b: Number, c: Number) -> Number:
+        """a * b + c."""
+        if self.element.parts == 1:
+            return (self._fma(a[0], b[0], c[0]),)
+        (ar, ai), (br, bi), (cr, ci) = a, b, c
+        real = self._fma(self.builder.fneg(ai), bi, self._fma(ar, br, cr))
+        return real, self._fma(ai, br, self._fma(ar, bi, ci))
+
+    def neg(self, a: Number) -> Number:
+        return tuple(
+            self.builder.fneg(x) if self.element.is_float else self.builder.neg(x) for x in a
+        )
+
+    def conj(self, a: Number) -> Number:
+        return a if self.element.parts == 1 else (a[0], self.builder.fneg(a[1]))
+
+    def minimum(self, a: Number, b: Number) -> Number:
+        """NaN where either is NaN, as numpy.minimum."""
+        return (self._extremum("<", a[0], b[0]),)
+
+    def maximum(self, a: Number, b: Number) -> Number:
+        """NaN where either is NaN, as numpy.maximum."""
+        return (self._extremum(">", a[0], b[0]),)
+
+    def _extremum(self, relation: str, a: Value, b: Value) -> Value:
+        builder = self.builder
+        if not self.element.is_float:
+            signed = self.element.kind == "i"
+            compare = builder.icmp_signed if signed else builder.icmp_unsigned
+            return builder.select(compare(relation, a, b), a, b)
+        chosen = builder.select(builder.fcmp_ordered(relation, a, b), a, b)
+        return builder.select(builder.fcmp_unordered("uno", a, a), a, chosen)
+
+    def _add(self, a: Value, b: Value) -> Value:
+        if self.element.kind == "b":
+            return self.builder.or_(a, b)
+        return self.builder.fadd(a, b) if self.element.is_float else self.builder.add(a, b)
+
+    def _mul(self, a: Value, b: Value) -> Value:
+        if self.element.kind == "b":
+            return self.builder.and_(a, b)
+        return self.builder.fmul(a, b) if self.element.is_float else self.builder.mul(a, b)
+
+    def _fma(self, a: Value, b: Value, c: Value) -> Value:
+        fused = self.element.is_float and self.element.vectorises and self.code.target.fma
+        if not fused:
+            return self._add(self._mul(a, b), c)
+        lanes = "" if self.lanes == 1 else f"v{self.lanes}"
+        name = f"llvm.fma.{lanes}{_mangled(self.element.computed)}"
+        return self.code.intrinsic(name, self.type, [a, b, c])
+
+    def fold(self, value: Number, combine: Callable[[Arithmetic, Number, Number], Number]) -> Number:
+        """All lanes combined into a scalar, pairwise: log2(lanes) steps of halving vectors."""
+        lanes = self.lanes
+        while lanes > 1:
+            half = Arithmetic(self.code, self.element, lanes // 2)
+            low, high = (
+                tuple(
+                    self._extract(part, range(start, start + lanes // 2)) for part in value
+                )
+                for start in (0, lanes // 2)
+            )
+            value, lanes = combine(half, low, high), lanes // 2
+        return value
+
+    def _extract(self, part: Value, lanes: range) -> Value:
+        if len(lanes) == 1:
+            return self.builder.extract_element(part, ir.Constant(ir.IntType(32), lanes[0]))
+        return self.builder.shuffle_vector(part, part, _indices(list(lanes)))
+
+
+def _indices(lanes: list[int]) -> ir.Constant:
+    type_ = ir.VectorType(ir.IntType(32), len(lanes))
+    return ir.Constant(type_, [ir.Constant(ir.IntType(32), i) for i in lanes])
+
+
+def _null(type_: ir.Type) -> Any:
+    return None if isinstance(type_, ir.VectorType) else 0
+
+
+def _mangled(scalar: ir.Type) -> str:
+    """How LLVM spells a scalar type in the name of an intrinsic."""
+    if isinstance(scalar, ir.IntType):
+        return f"i{scalar.width}"
+    return {"float": "f32", "double": "f64", "half": "f16"}[str(scalar)]
