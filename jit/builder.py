@@ -12,9 +12,10 @@ Integers are i64, addresses are opaque pointers, strides are in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -28,7 +29,7 @@ POINTER = ir.PointerType()
 VOID = ir.VoidType()
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
-Value = ir.Value
+Value: TypeAlias = ir.Value
 
 
 @dataclass
@@ -57,7 +58,8 @@ class Code:
     ) -> None:
         self.target = target
         self.module = module if module is not None else ir.Module(name)
-        self.function = ir.Function(self.module, type_, name)
+        # A function that another one already calls exists as a declaration.
+        self.function = self.module.globals.get(name) or ir.Function(self.module, type_, name)
         for argument, label in zip(self.function.args, arguments, strict=False):
             argument.name = label
         self.entry = self.function.append_basic_block("entry")
@@ -211,12 +213,55 @@ class Code:
         with self.builder.if_else(condition) as branches:
             yield branches
 
+    @contextmanager
+    def forever(self) -> Iterator[Callable[[], None]]:
+        """`while True:`; calling what it yields is `break`."""
+        builder = self.builder
+        body = builder.append_basic_block("forever")
+        done = builder.append_basic_block("done")
+        builder.branch(body)
+        builder.position_at_end(body)
+        yield lambda: builder.branch(done)
+        if not builder.block.is_terminated:
+            builder.branch(body)
+        builder.position_at_end(done)
+
+    def leave(self, result: Value | int) -> None:
+        """`return result`, inside a `when`."""
+        self.builder.ret(self._word(result))
+
+    # what several threads share: every access is sequentially consistent
+
+    def atomic_load(self, address: Value, type_: ir.Type = WORD) -> Value:
+        return self.builder.load_atomic(address, "seq_cst", type_.width // 8, typ=type_)
+
+    def atomic(self, operation: str, address: Value, value: Value | int) -> Value:
+        """Read, modify (add, sub, and, xchg), write; returns what was there before."""
+        return self.builder.atomic_rmw(operation, address, self._word(value), "seq_cst")
+
+    def compare_exchange(self, address: Value, expected: Value | int, value: Value | int) -> Value:
+        """Store `value` if `expected` is there; returns whether it was."""
+        result = self.builder.cmpxchg(
+            address, self._word(expected), self._word(value), "seq_cst", "seq_cst"
+        )
+        return self.builder.extract_value(result, 1)
+
     # calls
 
-    def intrinsic(self, name: str, result: ir.Type, arguments: Sequence[Value]) -> Value:
-        """Call an LLVM intrinsic by its full mangled name."""
+    def call(self, name: str, result: ir.Type, arguments: Sequence[Value]) -> Value:
+        """Call a function by its name: of this module, of the process, or an LLVM intrinsic by its
+        full mangled name."""
         function = self.module.globals.get(name)
         if function is None:
             type_ = ir.FunctionType(result, [a.type for a in arguments])
             function = ir.Function(self.module, type_, name)
         return self.builder.call(function, list(arguments))
+
+    def call_address(self, address: Value, result: ir.Type, arguments: Sequence[Value]) -> Value:
+        """Call the function at an address."""
+        # llvmlite takes a callee's signature from its type, so a copy of the pointer is given one.
+        callee = self.builder.gep(address, [self.int(0)], source_etype=BYTE)
+        callee.type = ir.FunctionType(result, [a.type for a in arguments]).as_pointer()
+        return self.builder.call(callee, list(arguments))
+
+    intrinsic = call

@@ -114,8 +114,8 @@ def _first_positive(text: str) -> int:
 TARGET: Flag[str | None] = Flag(
     "TENSOROP_TARGET",
     None,
-    _one_of("avx512", "avx2", "generic"),
-    "avx512, avx2 or generic",
+    _one_of("avx512", "avx2", "neon", "generic"),
+    "avx512, avx2, neon or generic",
 )
 NUM_THREADS: Flag[int | None] = Flag("TENSOROP_NUM_THREADS", None, _between(1), "a positive number")
 OMP_NUM_THREADS: Flag[int | None] = Flag(

@@ -295,14 +295,22 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Run a kernel on the current blocks. `when`: "always", "first" (before the first K block of an
-    output block) or "last" (after its last)."""
+    """Run a kernel on the current blocks.
+
+    kernel: its description (`tensorop.jit`). tensors: which tensor of the operation (or `BIAS`) is
+    the kernel's in0, [in1,] out. axes: the axes it runs over: M, N, K[, BR] for a matrix product,
+    inner and outer for everything else. when: "always", "first" (before the first K block of an
+    output block) or "last" (after its last).
+    """
 
     kernel: Any
+    tensors: tuple[int, ...]
+    axes: tuple[str, ...]
     when: str = "always"
 
 
 Step = Loop | Pack | Call
+BIAS = -1  # in `Call.tensors`: the tensor that a bias copy reads, laid out as the output
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +322,7 @@ class Schedule:
     axes: tuple[Axis, ...]
     body: tuple[Step, ...]
     shares: int = 1
+    swapped: bool = False  # in0 and in1 of `op` are the caller's in1 and in0
     notes: tuple[str, ...] = ()
 
     def axis(self, name: str) -> Axis:

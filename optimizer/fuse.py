@@ -1,0 +1,74 @@
+"""Dimension fusion: two dimensions that step through memory as one become one.
+
+In goes a `TensorOp`, out comes one with fewer, longer dimensions. X and Y of one type fuse if
+stride(X) = |Y| * stride(Y) in every tensor: X starts again where Y ends. A long dimension fills
+the register tile and the vector of a kernel where two short ones leave remainders, and each loop
+less is loop overhead less. With a minimum kernel size only dimensions smaller than it look for a
+partner: the others can already feed a kernel, and stay apart for the loops and the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorop.ir import Dimension, TensorOp
+from tensorop.optimizer.result import PassResult, describe
+
+
+def fuse(op: TensorOp, min_kernel: int | None = None) -> PassResult:
+    """Fuse dimensions.
+
+    Parameters
+    ----------
+    op : TensorOp
+    min_kernel : int, optional
+        Only dimensions smaller than this look for a partner (of any size), the smallest first.
+        None: everything that can fuse does.
+
+    Returns
+    -------
+    PassResult
+        The operation with fused dimensions, each where its inner part was. Only dimensions of one
+        type and one execution type fuse.
+    """
+    dimensions = list(op.dimensions)
+    notes: list[str] = []
+    while (pair := _find(dimensions, min_kernel)) is not None:
+        outer, inner = pair
+        fused = Dimension(
+            inner.type,
+            outer.size * inner.size,
+            inner.strides,
+            inner.exec,
+            outer.name + inner.name,
+        )
+        notes.append(f"{describe(outer)} and {describe(inner)} into {describe(fused)}")
+        # By identity: two different dimensions may compare equal.
+        dimensions = [fused if d is inner else d for d in dimensions if d is not outer]
+    why = "" if min_kernel is None else f" (of those below {min_kernel})"
+    note = f"fused {'; '.join(notes)}{why}" if notes else f"nothing to fuse{why}"
+    return PassResult(op.with_dimensions(tuple(dimensions)), note)
+
+
+def can_fuse(outer: Dimension, inner: Dimension) -> bool:
+    """Whether `outer` starts again where `inner` ends, in every tensor."""
+    same_kind = outer.type == inner.type and outer.exec == inner.exec
+    return same_kind and all(
+        x == inner.size * y for x, y in zip(outer.strides, inner.strides, strict=True)
+    )
+
+
+def _find(
+    dimensions: Sequence[Dimension], min_kernel: int | None
+) -> tuple[Dimension, Dimension] | None:
+    """The next (outer, inner) to fuse: the smallest seeker with its smallest partner."""
+    for seeker in sorted(dimensions, key=lambda d: d.size):
+        if min_kernel is not None and seeker.size >= min_kernel:
+            break
+        for other in sorted(dimensions, key=lambda d: d.size):
+            if other is seeker:
+                continue
+            if can_fuse(other, seeker):
+                return other, seeker
+            if can_fuse(seeker, other):
+                return seeker, other
+    return None

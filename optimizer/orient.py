@@ -1,0 +1,74 @@
+"""Operand order: which input is the vector side.
+
+A matrix product kernel holds vectors along M and broadcasts along N. So M should be the side that
+has the unit stride of the output: its results are then stored as vectors. Where neither side has
+it, or that side is too short to fill a vector, the model below counts the padding and the price of
+scattered stores and takes the cheaper order. Exchanging the operands exchanges M and N, nothing
+else: the sums keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorop.ir import Axis, Dimension, DimType, TensorOp
+from tensorop.optimizer.result import PassResult
+
+SCATTER = 16.0  # multiply-adds of a vector unit that storing one lone element costs
+_OTHER = {DimType.M: DimType.N, DimType.N: DimType.M}
+
+
+@dataclass(frozen=True, slots=True)
+class OrientResult(PassResult):
+    """A `PassResult`, and whether in0 and in1 changed places."""
+
+    swapped: bool = False
+
+
+def exchange(op: TensorOp) -> TensorOp:
+    """The same operation with in0 and in1 exchanged, so M is N and N is M."""
+    in0, in1, out = op.tensors
+    tensors = (replace(in1, role="in0"), replace(in0, role="in1"), out)
+    return replace(op, tensors=tensors, dimensions=tuple(_exchanged(d) for d in op.dimensions))
+
+
+def _exchanged(d: Dimension) -> Dimension:
+    in0, in1, out = d.strides
+    return replace(d, type=_OTHER.get(d.type, d.type), strides=(in1, in0, out))
+
+
+def orient(op: TensorOp, lanes: int) -> OrientResult:
+    """Put the better vector side first.
+
+    Parameters
+    ----------
+    op : TensorOp
+        A contraction.
+    lanes : int
+        Elements in a vector register.
+
+    Returns
+    -------
+    OrientResult
+    """
+    as_given, swapped = _cost(op, lanes), _cost(exchange(op), lanes)
+    if swapped < as_given:
+        return OrientResult(
+            exchange(op), f"in1 is the vector side: cost {swapped:.3g} < {as_given:.3g}", True
+        )
+    return OrientResult(op, f"in0 is the vector side: cost {as_given:.3g} <= {swapped:.3g}")
+
+
+def _cost(op: TensorOp, lanes: int) -> float:
+    """Vector multiply-adds of one batch item, with padding, and the price of its stores."""
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    padded = -(-m // lanes)
+    run = output_axis(op, DimType.M).unit_run(op.out)
+    pieces = -(-m // lanes) if run >= min(m, lanes) else -(-m // run)
+    return padded * n * k + (SCATTER / lanes) * pieces * n
+
+
+def output_axis(op: TensorOp, type_: DimType) -> Axis:
+    """All dimensions of one type as an axis whose fastest is the one that steps least in out."""
+    ordered = sorted(op.of_type(type_), key=lambda d: -abs(d.strides[op.out]))
+    return Axis(type_.value, type_, tuple(ordered))
