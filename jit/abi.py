@@ -46,7 +46,16 @@ class Frame(IntEnum):
     LAST = 25  # 1 in the last K block
     CALL = 26  # address of the CallRecord
     SHARE = 27  # which share of the parallel region this thread runs
+    ROLE = 28  # a Role: who works on this frame
     WORDS = 32
+
+
+class Role(IntEnum):
+    """Who works on a frame."""
+
+    CALLER = 0  # the thread that owns the call, outside of regions
+    OWNER = 1  # the same thread, inside a share
+    WORKER = 2  # a thread of the team: it never calls the poll function
 
 
 class AxisSlot(IntEnum):
@@ -96,7 +105,11 @@ class Node(IntEnum):
     child); their iterations form one flat space, row-major, divided into SHARES contiguous balanced
     parts, run by the team. Every share works on a frame of its own: a copy in which SHARE is set and
     the region's own moves (slot, bytes a share, no table) have been added. Inside a share nested
-    regions run alone, on the thread itself.
+    regions run alone, on the thread itself. Where an inner loop of the chain takes its extent from
+    the frame, the flat space is that of the first (largest) blocks; what is missing in a short
+    block is skipped.
+
+    A node moves a slot at most once.
 
     After a node, NEXT follows (0 ends the body).
     """
@@ -139,10 +152,12 @@ class CallRecord(IntEnum):
     SCALES = 9  # 0: alpha is one
     CANCEL = 10
     POLL_FUNCTION = 11
-    DEADLINE = 12  # in ticks of llvm.readcyclecounter (or the monotonic clock where there is none)
-    POLL_INTERVAL = 13
+    DEADLINE = 12  # nanoseconds of the monotonic clock
+    POLL_INTERVAL = 13  # nanoseconds
     POLL_STATE = 14  # belongs to the poll function (the saved thread state)
     TEAM = 15  # address of the thread team, 0: run alone
     NODE = 16  # first node of the plan
     FRAME = 17  # address of the first frame
+    WORKERS = 18  # how many threads of the team may help
+    LONG = 19  # 1: worth letting other Python threads run, and looking for signals
     WORDS = 24

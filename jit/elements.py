@@ -140,6 +140,10 @@ class Arithmetic:
         lanes = self.lanes if lanes is None else lanes
         return scalar if lanes == 1 else ir.VectorType(scalar, lanes)
 
+    def shaped(self, scalar: ir.Type) -> ir.Type:
+        """`scalar`, in as many lanes as a part has."""
+        return self._vector(scalar)
+
     # constants
 
     def constant(self, value: float) -> Number:
@@ -312,6 +316,18 @@ class Arithmetic:
     def conj(self, a: Number) -> Number:
         return a if self.element.parts == 1 else (a[0], self.builder.fneg(a[1]))
 
+    def math(self, name: str, *parts: Value) -> Value:
+        """An LLVM intrinsic of floating parts (`sqrt`, `fabs`, `copysign`) that is an instruction or
+        a few on every machine, never a call."""
+        lanes = "" if self.lanes == 1 else f"v{self.lanes}"
+        name = f"llvm.{name}.{lanes}{_mangled(self.element.computed)}"
+        return self.code.intrinsic(name, self.type, parts)
+
+    def keep(self, count: Value, value: Number, other: Number) -> Number:
+        """`value` in the first `count` lanes, `other` in those after them."""
+        mask = self._mask(self.lanes, count)
+        return tuple(self.builder.select(mask, a, b) for a, b in zip(value, other, strict=True))
+
     def minimum(self, a: Number, b: Number) -> Number:
         """NaN where either is NaN, as numpy.minimum."""
         return (self._extremum("<", a[0], b[0]),)
@@ -343,9 +359,7 @@ class Arithmetic:
         fused = self.element.is_float and self.element.vectorises and self.code.target.fma
         if not fused:
             return self._add(self._mul(a, b), c)
-        lanes = "" if self.lanes == 1 else f"v{self.lanes}"
-        name = f"llvm.fma.{lanes}{_mangled(self.element.computed)}"
-        return self.code.intrinsic(name, self.type, [a, b, c])
+        return self.math("fma", a, b, c)
 
     def fold(self, value: Number, combine: Callable[[Arithmetic, Number, Number], Number]) -> Number:
         """All lanes combined into a scalar, pairwise: log2(lanes) steps of halving vectors."""
@@ -380,4 +394,5 @@ def _mangled(scalar: ir.Type) -> str:
     """How LLVM spells a scalar type in the name of an intrinsic."""
     if isinstance(scalar, ir.IntType):
         return f"i{scalar.width}"
-    return {"float": "f32", "double": "f64", "half": "f16"}[str(scalar)]
+    names = {"float": "f32", "double": "f64", "half": "f16", "x86_fp80": "f80"}
+    return names[str(scalar)]

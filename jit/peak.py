@@ -1,8 +1,8 @@
 """The arithmetic roof of a machine: a kernel that does nothing but multiply and add.
 
-Independent chains `acc = acc * x + y` of the widest vector, enough of them to hide the latency of the
-multiply-add on any machine we know: 24 where the register file has 32 registers. Where it has 16, 24
-chains would be spilled and understate the peak; 12 still cover latency times ports, so the
+Independent chains `acc = acc * x + y` of the widest vector, enough of them to hide the latency of
+the multiply-add on any machine we know: 24 where the register file has 32 registers. Where it has
+16, 24 chains would be spilled and understate the peak; 12 still cover latency times ports, so the
 percentages that are built on them are the stricter ones.
 
 Descriptor: iterations, address of two vectors x and y (read) that the sum of the chains overwrites

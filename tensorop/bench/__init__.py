@@ -2,7 +2,7 @@
 
 A suite (`suites.py`) is a list of cases (`cases.py`, tables in `data/`). For each, the driver
 (`measure.py`) asks the contestants in turn, round after round: the machine's roof (`roof.py`), this
-library (`contestants.py`) and its peers, each in a process of its own (`peers.py`, `worker.py`). Every
-result is checked against a reference in higher precision. `report.py` prints a table and writes
-JSON. docs/benchmarks.md says what each figure means.
+library (`contestants.py`) and its peers, each in a process of its own (`peers.py`, `worker.py`).
+Every result is checked against a reference in higher precision. `report.py` prints a table and
+writes JSON. docs/benchmarks.md says what each figure means.
 """

@@ -73,6 +73,23 @@ class Case:
         return self.flops < MEMORY_BOUND * self.elements
 
     @property
+    def work(self) -> int:
+        """What the rate counts: operations, or bytes where memory is the bound."""
+        return self.moved if self.memory_bound else self.flops
+
+    @property
+    def unit(self) -> str:
+        """The unit of the rate, in billions a second."""
+        if self.memory_bound:
+            return "GB/s"
+        return "GFLOP/s" if np.dtype(self.dtype).kind in "fc" else "GOP/s"
+
+    @property
+    def extents(self) -> str:
+        """The sizes as text."""
+        return " ".join(f"{label}={size}" for label, size in self.sizes)
+
+    @property
     def returns_view(self) -> bool:
         """A permutation or a diagonal: einsum returns a view, so only `out=` does any work."""
         return len(self.terms) == 2 and set(self.terms[0]) == set(self.terms[1])
@@ -96,12 +113,21 @@ class Operation:
     optimize: bool
 
     @property
-    def flops(self) -> int:
+    def work(self) -> int:
+        """Multiplies and adds."""
         return 2 * math.prod(self.sizes)
+
+    @property
+    def unit(self) -> str:
+        return "GFLOP/s"
 
     @property
     def memory_bound(self) -> bool:
         return False
+
+    @property
+    def extents(self) -> str:
+        return ",".join(map(str, self.sizes))
 
     def shared(self) -> Operation:
         """The same with the first M dimension divided among threads."""

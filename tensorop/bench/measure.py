@@ -29,7 +29,8 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Seconds a call of each contestant in each round, the contestants in turn.
 
-    The first call of each warms up (plans, page faults); the second says how many calls fill a turn.
+    The first call of each warms up (plans, page faults); the second says how many calls fill a
+    turn.
     """
     calls = {}
     for name, contestant in contestants.items():

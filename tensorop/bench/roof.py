@@ -2,8 +2,8 @@
 
 Both are contestants like any other (`measure.py`), so that they are asked in the same run, in turn
 with the row that is held against them, on the same cores with the same number of threads. The
-arithmetic roof is the generated kernel of `jit/peak.py`; the memory roof is numpy's copy between two
-arrays far larger than the caches, reads and writes counted once each.
+arithmetic roof is the generated kernel of `jit/peak.py`; the memory roof is numpy's copy between
+two arrays far larger than the caches, reads and writes counted once each.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +35,8 @@ def cores() -> list[int]:
     if not hasattr(os, "sched_getaffinity"):
         return list(range(os.cpu_count() or 1))
     seen: set[str] = set()
-    first, rest = [], []
+    first: list[int] = []
+    rest: list[int] = []
     for cpu in sorted(os.sched_getaffinity(0)):
         siblings = str(cpu)
         with suppress(OSError):
@@ -59,7 +61,7 @@ def pinned(cpus: list[int]) -> Iterator[None]:
 
 
 class _Team:
-    """Runs `work(share)` on several Python threads at once and times from first start to last end.
+    """Runs `share(number)` on several Python threads at once and times from first start to last end.
     The work releases the GIL."""
 
     def __init__(self, threads: int) -> None:
@@ -76,7 +78,7 @@ class _Team:
         spans = [timed(0), *(other.result() for other in others)]
         return max(end for _, end in spans) - min(start for start, _ in spans)
 
-    def __enter__(self) -> _Team:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,8 +1,8 @@
 """A peer library in a process of its own: loads operands, times einsums, checks results.
 
-A library reads its environment (thread counts, OPENBLAS_CORETYPE) when it is loaded, so each setting
-that is compared needs a process. Run by file name with the library's name, never imported: it needs
-nothing of ours. Requests and answers are lines of JSON on stdin and stdout.
+A library reads its environment (thread counts, OPENBLAS_CORETYPE) when it is loaded, so each
+setting that is compared needs a process. Run by file name with the library's name, never imported:
+it needs nothing of ours. Requests and answers are lines of JSON on stdin and stdout.
 
     {"do": "load", "spec": ..., "operands": [{"file", "shape", "strides" or null}, ...]}
     {"do": "time", "calls": n, "out": false}     -> {"seconds": of one call}
@@ -161,7 +161,7 @@ def check(
 
     def judge(parts: list[Array], where: Any, kind: np.dtype[Any]) -> float:
         wide = [part.astype(kind) for part in parts]
-        exact = np.asarray(np.einsum(spec, *wide, optimize=kind.itemsize <= 16 and kind.kind != "g"))
+        exact = np.asarray(np.einsum(spec, *wide, optimize=True))
         size = np.asarray(np.einsum(spec, *map(np.abs, wide), optimize=True))
         if initial is not None:
             exact, size = exact + initial[where], size + np.abs(initial[where])
@@ -188,7 +188,9 @@ def sampled(spec: str, operands: list[Array], result: Array, factor: float, summ
     }
     kind = np.dtype(np.clongdouble if result.dtype.kind == "c" else np.longdouble)
     wide = [
-        operand[np.ix_(*(chosen.get(k, np.arange(n)) for k, n in zip(t, operand.shape, strict=True)))]
+        operand[
+            np.ix_(*(chosen.get(k, np.arange(n)) for k, n in zip(t, operand.shape, strict=True)))
+        ]
         for t, operand in zip(terms, operands, strict=True)
     ]
     wide = [part.astype(kind) for part in wide]

@@ -1,0 +1,182 @@
+"""One register tile of a GEMM: its operands' addresses and the loop over K.
+
+The tile has a *vector side* (rows: `vectors` vectors of consecutive elements of A) and a *broadcast
+side* (columns: single elements of B). Every step of K loads the vectors once, then broadcasts one
+element of B after the other and multiplies it into a column of accumulators:
+
+    for k:  a[v] = A[k, v];  for n:  b = broadcast B[k, n];  for v:  acc[v, n] += a[v] * b
+
+Accumulators stay in registers from the first K to the last, also across the blocks of a batch-reduce.
+K is unrolled four times. Addresses advance by one row a step, which costs an addition for an unpacked
+operand and nothing for a packed one, where rows are constant distances apart.
+
+Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", TOMS 34 (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from tensorop.jit.builder import BYTE, Code, Value
+from tensorop.jit.elements import Arithmetic, Number
+
+Step = Value | int
+UNROLL = 4
+REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The vector side: where the vectors of one step of K lie.
+
+    step: bytes from one K to the next; block: bytes from one batch-reduce block to the next.
+    plane: bytes from real to imaginary parts (0: the elements are real).
+    count: valid lanes of the last vector, None where all may be read.
+    """
+
+    vectors: int
+    address: Value
+    step: Step
+    block: Step
+    plane: int
+    count: Value | None = None
+
+    def pointers(self, code: Code, block: Value) -> list[Value]:
+        return [code.at(self.address, code.mul(block, self.block))]
+
+    def load(self, parts: Arithmetic, pointers: Sequence[Value]) -> list[Number]:
+        size = parts.lanes * parts.element.part
+        numbers: list[Number] = []
+        for vector in range(self.vectors):
+            count = self.count if vector == self.vectors - 1 else None
+            place = parts.code.at(pointers[0], vector * size)
+            number = parts.load(place, count)
+            if self.plane:
+                number += parts.load(parts.code.at(place, self.plane))
+            numbers.append(number)
+        return numbers
+
+
+@dataclass(frozen=True)
+class PackedColumns:
+    """The broadcast side in a panel: the elements of one step of K are consecutive."""
+
+    columns: int
+    address: Value
+    step: int
+    block: Step
+    plane: int
+
+    def pointers(self, code: Code, block: Value) -> list[Value]:
+        return [code.at(self.address, code.mul(block, self.block))]
+
+    def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
+        place = scalar.code.at(pointers[0], column * scalar.element.part)
+        number = scalar.load(place)
+        if self.plane:
+            number += scalar.load(scalar.code.at(place, self.plane))
+        return number
+
+
+@dataclass(frozen=True)
+class StridedColumns:
+    """The broadcast side where it lies, any stride between columns.
+
+    Columns are addressed as pointer + scale * multiple, so that few registers hold the addresses
+    of many columns: a pointer every seven columns and the strides s, 3s and 5s. With `offsets`
+    (byte offsets of the columns, some perhaps repeated) each column has a register of its own.
+    """
+
+    columns: int
+    address: Value
+    step: Value
+    block: Step
+    multiples: dict[int, Value]  # 1, 3, 5 -> so many times the stride
+    offsets: Sequence[Value] = ()
+
+    @staticmethod
+    def multiples_of(code: Code, stride: Value) -> dict[int, Value]:
+        return {1: stride, 3: code.mul(stride, 3), 5: code.mul(stride, 5)}
+
+    def pointers(self, code: Code, block: Value) -> list[Value]:
+        first = code.at(self.address, code.mul(block, self.block))
+        if self.offsets:
+            return [first]
+        starts = range(0, self.columns, REACH)
+        return [code.at(first, code.mul(self.multiples[1], start)) for start in starts]
+
+    def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
+        if self.offsets:
+            return scalar.load(scalar.code.at(pointers[0], self.offsets[column]))
+        group, within = divmod(column, REACH)
+        return scalar.load(self._reach(scalar.code, pointers[group], within))
+
+    def _reach(self, code: Code, pointer: Value, within: int) -> Value:
+        if within == 0:
+            return pointer
+        multiple = next(m for m in (5, 3, 1) if within % m == 0 and within // m in (1, 2, 4))
+        scaled = ir.ArrayType(BYTE, within // multiple)
+        return code.builder.gep(pointer, [self.multiples[multiple]], source_etype=scaled)
+
+
+Columns = PackedColumns | StridedColumns
+
+
+class TileProduct:
+    """The accumulators of a tile after all of K."""
+
+    def __init__(self, vector: Arithmetic, parts: Arithmetic, rows: Rows, columns: Columns) -> None:
+        """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them."""
+        self.code, self.vector, self.parts = vector.code, vector, parts
+        self.scalar = Arithmetic(self.code, parts.element, 1)
+        self.rows, self.columns = rows, columns
+
+    def compute(self, depth: Value, blocks: Value | int, unroll: int = UNROLL) -> list[Number]:
+        """acc[column * vectors + vector] = the sum over `blocks` times `depth` products."""
+        zeros = [
+            part
+            for _ in range(self.rows.vectors * self.columns.columns)
+            for part in self.vector.zero
+        ]
+        if isinstance(blocks, int):
+            return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
+        with self.code.reduce(blocks, zeros) as carried:
+            carried.update(self._block(carried.index, carried.values, depth, unroll))
+        return self._numbers(carried.values)
+
+    def _numbers(self, flat: Sequence[Value]) -> list[Number]:
+        parts = self.vector.element.parts
+        return [tuple(flat[i : i + parts]) for i in range(0, len(flat), parts)]
+
+    def _block(self, block: Value, flat: list[Value], depth: Value, unroll: int) -> list[Value]:
+        code = self.code
+        state = self.rows.pointers(code, block) + self.columns.pointers(code, block)
+        whole = code.builder.and_(depth, code.int(-unroll))
+        with code.reduce(whole, [*state, *flat], step=unroll) as carried:
+            carried.update(self._steps(carried.values, unroll))
+        if unroll > 1:
+            with code.reduce(depth, carried.values, start=whole) as carried:
+                carried.update(self._steps(carried.values, 1))
+        return carried.values[len(state) :]
+
+    def _steps(self, carried: list[Value], count: int) -> list[Value]:
+        pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * self.columns.columns
+        state, sums = carried[:pointers], self._numbers(carried[pointers:])
+        for _ in range(count):
+            sums = self._multiply(state, sums)
+            state = [self.code.at(state[0], self.rows.step)] + [
+                self.code.at(pointer, self.columns.step) for pointer in state[1:]
+            ]
+        return [*state, *(part for number in sums for part in number)]
+
+    def _multiply(self, state: list[Value], sums: list[Number]) -> list[Number]:
+        a = self.rows.load(self.parts, state[:1])
+        after: list[Number] = []
+        for column in range(self.columns.columns):
+            b = self.vector.splat(self.columns.load(self.scalar, state[1:], column))
+            for row in a:
+                after.append(self.vector.fma(row, b, sums[len(after)]))
+        return after

@@ -1,0 +1,68 @@
+"""Offset tables: where every position of a flattened axis lies in a tensor.
+
+An axis of several dimensions need not have one stride. Packing and the store of C then address it
+through a table of byte offsets (block-scatter, as in TBLIS), and move whole vectors wherever the
+table says that positions are consecutive in memory: the *chunks*, maximal runs cut at block borders.
+Tables are made once, when a plan is bound; kernels only read them.
+
+Source: D. A. Matthews, "High-Performance Tensor Contraction without Transposition", SISC 40 (2018).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorop import ir
+
+Words = NDArray[np.int64]
+
+
+def offsets(axis: ir.Axis, tensor: int, itemsize: int) -> Words:
+    """Byte offset in a tensor of every position of an axis, shape (axis.size,).
+
+    >>> from tensorop.ir import Axis, Dimension, DimType
+    >>> m = (Dimension(DimType.M, 2, (30, 0, 3)), Dimension(DimType.M, 3, (1, 0, 1)))
+    >>> offsets(Axis("M", DimType.M, m), 0, 4).tolist()
+    [0, 4, 8, 120, 124, 128]
+    """
+    table = np.zeros(1, np.int64)
+    for dimension in axis.dimensions:
+        step = dimension.strides[tensor] * itemsize
+        table = np.add.outer(table, np.arange(dimension.size, dtype=np.int64) * step).ravel()
+    return table
+
+
+def chunks(
+    source_offsets: Words, itemsize: int, longest: int, granule: int
+) -> tuple[Words, Words]:
+    """Runs of positions that are consecutive in memory.
+
+    Parameters
+    ----------
+    source_offsets : byte offset of every position, shape (size,)
+    itemsize : bytes from one element of a run to the next
+    longest : most elements of a chunk
+    granule : no chunk crosses a multiple of so many positions
+
+    Returns
+    -------
+    records : (n, 3): first position, its byte offset, number of positions
+    begin : (blocks + 1,): the first chunk of every granule, and last n
+
+    Examples
+    --------
+    >>> records, begin = chunks(np.array([0, 4, 8, 120, 124]), 4, longest=2, granule=4)
+    >>> records.tolist(), begin.tolist()
+    ([[0, 0, 2], [2, 8, 1], [3, 120, 1], [4, 124, 1]], [0, 3, 4])
+    """
+    size = len(source_offsets)
+    position = np.arange(size, dtype=np.int64)
+    breaks = position % granule == 0
+    breaks[1:] |= np.diff(source_offsets) != itemsize
+    run_start = np.maximum.accumulate(np.where(breaks, position, 0))
+    first = np.flatnonzero(breaks | ((position - run_start) % longest == 0))
+    length = np.diff(first, append=size)
+    records = np.stack([first, source_offsets[first], length], axis=1).astype(np.int64)
+    begin = np.searchsorted(first, np.arange(0, size, granule)).astype(np.int64)
+    return records, np.append(begin, len(first)).astype(np.int64)

@@ -1,0 +1,220 @@
+"""The five loops around a matrix product kernel, for contractions larger than the caches.
+
+    N  nc            SEQ       in1 block: stays in L3
+      K  kc          SEQ       pack the in1 block into panels of nr lanes (all threads)
+        M  mc        SHARED    pack the in0 block into panels of mr lanes: stays in L2
+          gemm                 micro-tiles mr x nr, K unrolled, over the whole block
+
+All dimensions of a type form one flat axis, read and stored through offset tables, so that every
+layout reaches the same kernel with full blocks. Where M is too short to give every thread a share,
+N is shared instead and each thread packs its own in1 blocks.
+
+Block sizes follow from the caches: a kc x nr panel of in1 takes a good part of L1 while in0 streams
+past it, an mc x kc block of in0 half of L2, a kc x nc block of in1 its part of L3.
+
+Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication (2008); Van Zee and
+Smith, Implementing high-performance complex matrix multiplication (2017); Matthews,
+High-performance tensor contraction without transposition (2018) for the offset tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Pack, Schedule, Step, TensorOp
+from tensorop.jit.elements import Element, element
+from tensorop.jit.gemm import GemmKernel
+from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.orient import output_axis
+
+IN0, IN1 = 0, 1
+MIN_KC = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Block sizes in elements of the three axes."""
+
+    mc: int
+    nc: int
+    kc: int
+
+
+def axes_of(op: TensorOp) -> tuple[Axis, ...]:
+    """One axis M, N and K each, and an axis for every batch dimension, outermost first."""
+    batch = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
+    return (
+        *(Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(batch)),
+        output_axis(op, DimType.M),
+        output_axis(op, DimType.N),
+        _summed_axis(op),
+    )
+
+
+def _summed_axis(op: TensorOp) -> Axis:
+    """All of K; its fastest dimension is the one at consecutive addresses of an input, if any."""
+
+    def widest_first(d: Dimension) -> tuple[int, int]:
+        steps = [abs(s) for s in d.strides[:2]]
+        return -min(steps), -max(steps)
+
+    return Axis("K", DimType.K, tuple(sorted(op.of_type(DimType.K), key=widest_first)))
+
+
+def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Schedule:
+    """The five loops for a contraction, in0 being the vector side.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Oriented and fused; at least one K.
+    threads : int
+        Shares to divide the work into.
+    """
+    axes = axes_of(op)
+    sizes = {axis.name: axis.size for axis in axes}
+    m, n, k = sizes["M"], sizes["N"], sizes["K"]
+    kind = element(op.dtype)
+    tile = choose_tile(machine.target, kind, m, n)
+    rows = tile.vectors * machine.target.lanes(kind.accumulator.part) if kind.vectorises else (
+        tile.vectors
+    )
+    batch = [a for a in axes if a.type == DimType.C]
+    batch_shared = threads > 1 and _product(batch) >= 4 * threads
+    share_m = not batch_shared and -(-m // rows) >= min(2 * threads, 8)
+    inner_threads = 1 if batch_shared else threads
+    blocks = block_sizes(machine, kind, (m, n, k), (rows, tile.columns), inner_threads, share_m)
+    kernel = GemmKernel(
+        op.dtype, tile.vectors, tile.columns, "packed", "packed", _store(axes, op, blocks.mc)
+    )
+    call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
+    pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
+    if share_m or inner_threads == 1:
+        body = _share_m(blocks, sizes, tile, pack0, pack1, call, inner_threads)
+    else:
+        body = _share_n(blocks, sizes, tile, rows, pack0, pack1, call, inner_threads)
+    for axis in reversed(batch):
+        how = ExecType.SHARED if batch_shared else ExecType.SEQ
+        body = (Loop(axis.name, 1, how, body),)
+    note = (
+        f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
+        f"C stored {kernel.store}"
+    )
+    return Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,))
+
+
+def _product(axes: list[Axis]) -> int:
+    total = 1
+    for axis in axes:
+        total *= axis.size
+    return total
+
+
+def _store(axes: tuple[Axis, ...], op: TensorOp, mc: int) -> str:
+    m = next(a for a in axes if a.name == "M")
+    return "columns" if m.unit_run(op.out) >= m.size else "scatter"
+
+
+def _share_m(
+    b: Blocks,
+    sizes: dict[str, int],
+    tile: Tile,
+    pack0: Pack,
+    pack1: Pack,
+    call: Call,
+    threads: int,
+) -> tuple[Step, ...]:
+    fill: Step = pack1
+    if threads > 1:
+        part = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), tile.columns))
+        fill = Loop("N", part, ExecType.SHARED, (pack1,))
+    how = ExecType.SHARED if threads > 1 else ExecType.SEQ
+    inner: tuple[Step, ...] = (fill, Loop("M", b.mc, how, (pack0, call)))
+    return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
+
+
+def _share_n(
+    b: Blocks,
+    sizes: dict[str, int],
+    tile: Tile,
+    rows: int,
+    pack0: Pack,
+    pack1: Pack,
+    call: Call,
+    threads: int,
+) -> tuple[Step, ...]:
+    part = min(b.mc, balanced(b.mc, max(b.mc // threads, 1), rows))
+    inner: tuple[Step, ...] = (
+        Loop("M", part, ExecType.SHARED, (pack0,)),
+        Loop("N", b.nc, ExecType.SHARED, (pack1, call)),
+    )
+    return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, inner),)),)
+
+
+def block_sizes(
+    machine: Machine,
+    kind: Element,
+    sizes: tuple[int, int, int],
+    tile: tuple[int, int],
+    threads: int,
+    share_m: bool,
+) -> Blocks:
+    """Block sizes from cache sizes, evened out so that the last block is about as long.
+
+    Parameters
+    ----------
+    sizes : (m, n, k)
+    tile : (mr, nr)
+        The register tile in elements.
+    """
+    (m, n, k), (mr, nr) = sizes, tile
+    bytes_ = kind.accumulator.size
+    if kind.half:
+        kc = k  # a partial sum stored in a half type would be rounded once a block
+    else:
+        kc = balanced(k, max(MIN_KC, machine.l1 // 2 // (nr * bytes_)), 4)
+    mc = max(mr, machine.l2 // 2 // (kc * bytes_))
+    nc = max(nr, machine.l3 // 4 // (kc * bytes_))
+    work = max(1, _CALL_WORK[_speed(kind)] // (mc * kc))
+    nc = max(nr, min(nc, work))
+    if threads > 1 and share_m:
+        mc = min(mc, -(-m // (threads * max(1, round(m / (threads * mc))))))
+    elif threads > 1:
+        nc = min(nc, -(-n // threads))
+    return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
+
+
+# Multiply-adds in one kernel call, so that it lasts some milliseconds at most: between calls the
+# driver looks for interruption.
+_CALL_WORK = {"vector": 400_000_000, "slow": 10_000_000}
+
+
+def _speed(kind: Element) -> str:
+    return "vector" if kind.is_float and kind.vectorises else "slow"
+
+
+def balanced(size: int, largest: int, multiple: int) -> int:
+    """The block length that cuts `size` into as few blocks as `largest` allows, all about equal;
+    a multiple of `multiple` unless one block covers everything."""
+    largest = max(multiple, largest // multiple * multiple)
+    if size <= largest:
+        return size
+    count = -(-size // largest)
+    return -(-(-(-size // count)) // multiple) * multiple
+
+
+def with_touch(schedule: Schedule, touch: Call) -> Schedule:
+    """The schedule with a last touch right after every matrix product call."""
+
+    def extend(body: tuple[Step, ...]) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        for step in body:
+            if isinstance(step, Loop):
+                step = replace(step, body=extend(step.body))
+            steps.append(step)
+            if isinstance(step, Call):
+                steps.append(touch)
+        return tuple(steps)
+
+    return replace(schedule, body=extend(schedule.body))

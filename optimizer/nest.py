@@ -1,0 +1,216 @@
+"""A tensor operation as a plain loop nest: what its execution types say, and nothing else.
+
+SEQ and SHARED dimensions become loops in the order given, PRIM dimensions the axes of one kernel
+call, with first and last touch around it. Kernels that need consecutive addresses along M get them
+from the operands where these have them, else from panels packed right before the call. Both the
+explicit `TensorOperation` and everything too small for cache blocks run this way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tensorop.ir import (
+    BIAS,
+    CONTRACTIONS,
+    UNARY,
+    Axis,
+    Call,
+    Dimension,
+    DimType,
+    ExecType,
+    Loop,
+    Pack,
+    Primitive,
+    Schedule,
+    Step,
+    TensorOp,
+)
+from tensorop.jit.elements import Element, element
+from tensorop.jit.gemm import GemmKernel
+from tensorop.jit.stream import stream_kernel
+from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.optimizer.blocked import balanced
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.orient import exchange
+
+STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
+
+
+def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
+    """The operation as written.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Loops outermost first, then the PRIM dimensions.
+    shares : int
+        Number of shares of the SHARED loops.
+    """
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    kinds = {d.type for d in prim}
+    swapped = False
+    if op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds:
+        if _vector_side(op, prim) == DimType.N:
+            op, swapped = exchange(op), True
+        axes, body, note = _matrix_product(op, machine)
+    else:
+        axes, body, note = _stream(op)
+    loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
+    outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
+    for axis in reversed(outer):
+        body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
+    notes = (note,)
+    return Schedule(op, (*outer, *axes), body, shares=shares, swapped=swapped, notes=notes)
+
+
+def _vector_side(op: TensorOp, prim: list[Dimension]) -> DimType:
+    """M or N: the one with unit stride in the output and its input, if one has, else in out."""
+    m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
+    if n.strides[2] == 1 and (m.strides[2] != 1 or (n.strides[1] == 1 and m.strides[0] != 1)):
+        return DimType.N
+    return DimType.M
+
+
+def _matrix_product(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
+    summed = [d for d in prim if d.type == DimType.K]
+    kind = element(op.dtype)
+    tile = choose_tile(machine.target, kind, m.size, n.size)
+    rows = tile.vectors * (machine.target.lanes(kind.accumulator.part) if kind.vectorises else 1)
+    plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
+    direct = plain and m.strides[0] == 1
+    store = "columns" if m.strides[2] == 1 else "scatter"
+    if direct:
+        return _direct(op, (m, n, summed), tile, store)
+    return _packed(op, (m, n, summed), tile, rows, store, kind, machine)
+
+
+def _direct(
+    op: TensorOp, dims: tuple[Dimension, Dimension, list[Dimension]], tile: Tile, store: str
+) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+    m, n, summed = dims
+    axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]
+    axes += [
+        Axis(name, DimType.K, (d,))
+        for name, d in zip(("BR", "K") if len(summed) > 1 else ("K",), summed, strict=True)
+    ]
+    reduces = len(summed) > 1
+    kernel = GemmKernel(
+        op.dtype, tile.vectors, tile.columns, "direct", "direct", store, batch_reduce=reduces
+    )
+    call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
+    name = "brgemm" if reduces else "gemm"
+    return tuple(axes), _touched(op, call, ("M", "N")), f"{name} straight from the operands"
+
+
+def _packed(
+    op: TensorOp,
+    dims: tuple[Dimension, Dimension, list[Dimension]],
+    tile: Tile,
+    rows: int,
+    store: str,
+    kind: Element,
+    machine: Machine,
+) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+    m, n, summed = dims
+    axes = (
+        Axis("M", DimType.M, (m,)),
+        Axis("N", DimType.N, (n,)),
+        Axis("K", DimType.K, tuple(summed)),
+    )
+    kernel = GemmKernel(op.dtype, tile.vectors, tile.columns, "packed", "packed", store)
+    call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
+    steps: tuple[Step, ...] = (
+        Pack(0, "M", rows, "K"),
+        Pack(1, "N", tile.columns, "K"),
+        *_touched(op, call, ("M", "N")),
+    )
+    k = axes[2].size
+    kc = k if kind.half else balanced(k, machine.l1 // 2 // (tile.columns * kind.size), 4)
+    if kc < k:
+        steps = (Loop("K", kc, ExecType.SEQ, steps),)
+    return axes, steps, "gemm from packed blocks: M is not consecutive in in0"
+
+
+def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+    """Elementwise operations, reductions, and products that are no matrix product."""
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    inner = prim[-1] if prim else Dimension(DimType.C, 1, (0,) * len(op.tensors))
+    x = Axis("X", inner.type, prim[-1:] and (inner,))
+    y = Axis("Y", prim[0].type if len(prim) > 1 else DimType.C, tuple(prim[:-1][-1:]))
+    call = stream_call(op, op.main, tuple(range(len(op.tensors))), (x, y))
+    steps = _touched(op, call, ("X", "Y"))
+    rows = max(1, STREAM_BLOCK // x.size)
+    if y.size > rows:
+        steps = (Loop("Y", rows, ExecType.SEQ, steps),)
+    if x.size > STREAM_BLOCK:
+        steps = (Loop("X", balanced(x.size, STREAM_BLOCK, 64), ExecType.SEQ, steps),)
+    return (x, y), steps, f"{op.main} streaming along {inner.name or inner.type}"
+
+
+def stream_call(
+    op: TensorOp,
+    main: Primitive,
+    tensors: tuple[int, ...],
+    axes: tuple[Axis, Axis],
+    when: str = "always",
+) -> Call:
+    """A call of the stream kernel for `main` over two axes that are affine in every tensor."""
+    x, y = axes
+    steps = [x.stride(op.out if t == BIAS else t) for t in tensors]
+    access = ["unit" if s == 1 else "zero" if s == 0 else "strided" for s in steps]
+    if x.type == DimType.K:
+        access[-1] = "reduced"
+    elif x.size == 1 and access[-1] == "zero":
+        access[-1] = "unit"
+    conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
+    source = op.tensors[0].dtype if main == Primitive.CAST else None
+    kernel = stream_kernel(
+        main.value,
+        op.dtype,
+        source=source,
+        in0=access[0],
+        in1=access[1] if len(access) > 2 else None,
+        out=access[-1],
+        outer_reduced=y.type == DimType.K,
+        conj0=conj[0],
+        conj1=conj[1] if len(conj) > 1 else False,
+    )
+    return Call(kernel, tensors, (x.name, y.name), when)
+
+
+def _touched(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Step, ...]:
+    """The call with the first and the last touch of its output block around it.
+
+    A zero needs no step of its own: the first K block overwrites."""
+    before, after = op.first_touch, op.last_touch
+    steps: list[Step] = []
+    axes = _touch_axes(op, call, block)
+    if before == Primitive.COPY:
+        steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
+    steps.append(call)
+    if after != Primitive.NONE:
+        plain = replace(op, tensors=tuple(replace(t, conj=False) for t in op.tensors))
+        steps.append(stream_call(plain, after, (op.out, op.out), axes, "last"))
+    return tuple(steps)
+
+
+def _touch_axes(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Axis, Axis]:
+    """The kept axes of a call's output block; a summed one counts as a single position."""
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    axes = []
+    for name in block:
+        if name in ("M", "N"):
+            dims = tuple(d for d in prim if d.type == name)
+        else:
+            dims = tuple(prim[-1:] if name == "X" else prim[:-1][-1:])
+        kept = tuple(d for d in dims if d.type != DimType.K)
+        axes.append(Axis(name if kept else "", DimType.C, kept))
+    return axes[0], axes[1]
+
+
+def is_elementwise(op: TensorOp) -> bool:
+    """Whether the operation writes every output element once, from single elements."""
+    return op.main in UNARY or not op.of_type(DimType.K)

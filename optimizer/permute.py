@@ -1,0 +1,91 @@
+"""A permuting copy: consecutive addresses on both sides, whatever the permutation.
+
+The dimensions that step least in the source form one axis (X), those that step least in the target
+another (Y); a tile of both is transposed in registers. Small leading dimensions are grouped until
+a tile is full: an axis may run over several dimensions, since the kernel reads and stores through
+offset tables. Where source and target share their fastest dimension there is nothing to transpose:
+runs of it are moved along Y. The other dimensions are loops, in the order of the target.
+
+Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition C++ library (2017).
+"""
+
+from __future__ import annotations
+
+from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.jit.copy import CopyKernel
+from tensorop.optimizer.blocked import balanced
+from tensorop.optimizer.machine import Machine
+
+FULL = 64  # positions of an axis that make a tile worthwhile
+BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
+TABLE = 1 << 15  # positions of an axis that offset tables may cover
+IN, OUT = 0, 1
+
+
+def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
+    """The schedule of a copy between two layouts.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Fused; all C.
+    """
+    x_dims, y_dims = _grouped(op)
+    along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
+    mode = "along" if along else "across"
+    x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
+    dtype = op.dtype
+    call = Call(CopyKernel(dtype, dtype, mode, conj=op.tensors[0].conj), (IN, OUT), ("X", "Y"))
+    body: tuple[Step, ...] = (call,)
+    block = balanced(x.size, BLOCK if not along else 4096, 64)
+    if block < x.size:
+        body = (Loop("X", block, ExecType.SEQ, body),)
+    rest = [d for d in op.dimensions if d not in x_dims and d not in y_dims]
+    rest.sort(key=lambda d: -abs(d.strides[OUT]))
+    outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
+    shared = 1
+    for axis in outer:
+        shared *= axis.size
+    share_loops = threads > 1 and shared >= 2 * threads
+    rows = balanced(y.size, BLOCK, 64)
+    if threads > 1 and not share_loops:
+        rows = min(rows, balanced(y.size, max(1, y.size // (4 * threads)), 16))
+        body = (Loop("Y", rows, ExecType.SHARED, body),)
+    elif rows < y.size:
+        body = (Loop("Y", rows, ExecType.SEQ, body),)
+    for axis in reversed(outer):
+        how = ExecType.SHARED if share_loops else ExecType.SEQ
+        body = (Loop(axis.name, 1, how, body),)
+    note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
+    return Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,))
+
+
+def _names(dims: list[Dimension]) -> str:
+    return ", ".join(f"{d.name or d.type}={d.size}" for d in dims) or "nothing"
+
+
+def _grouped(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
+    """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
+    one in the target, while they are needed to fill a tile and the tables stay small."""
+    by_source = sorted(op.dimensions, key=lambda d: (abs(d.strides[IN]) or 1 << 62))
+    by_target = sorted(op.dimensions, key=lambda d: abs(d.strides[OUT]))
+    x: list[Dimension] = []
+    y: list[Dimension] = []
+    shared_fastest = bool(by_source) and by_source[0] is by_target[0]
+    for _ in op.dimensions:
+        for group, order in ((x, by_source), (y, by_target)):
+            if shared_fastest and group is y and not x:
+                continue
+            free = [d for d in order if not any(d is other for other in (*x, *y))]
+            size = _size(group)
+            if not free or (size >= FULL and group) or size * free[0].size > TABLE and group:
+                continue
+            group.insert(0, free[0])
+    return x, y
+
+
+def _size(dims: list[Dimension]) -> int:
+    total = 1
+    for d in dims:
+        total *= d.size
+    return total

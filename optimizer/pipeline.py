@@ -1,0 +1,178 @@
+"""All passes, in order: from a `TensorOp` to a `Schedule`.
+
+    normalise -> fuse -> orient -> regime:
+        blocked      large contractions: five loops, packed (blocked.py)
+        permute      copies between layouts (permute.py)
+        nest         everything else: identify -> order -> parallelise -> one kernel call in its loops
+
+The regime follows from sizes, strides and cache sizes alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, Schedule, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.blocked import blocked
+from tensorop.optimizer.fuse import fuse
+from tensorop.optimizer.identify import identify
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.nest import nest
+from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.order import order
+from tensorop.optimizer.orient import orient
+from tensorop.optimizer.parallelise import parallelise
+from tensorop.optimizer.permute import permute
+
+SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """Which kind of schedule an operation gets, and why."""
+
+    name: str
+    why: str
+
+
+def optimise(op: TensorOp, machine: Machine, threads: int) -> Schedule:
+    """Decide everything.
+
+    Parameters
+    ----------
+    op : TensorOp
+    machine : Machine
+    threads : int
+        Threads the caller allows; small operations use one.
+
+    Returns
+    -------
+    Schedule
+        With the notes of all passes.
+    """
+    op.verify()
+    notes = []
+    for name, step in (("normalise", normalise), ("fuse", fuse)):
+        result = step(op)
+        op = result.op
+        notes.append(f"{name}: {result.note}")
+    if prod(d.size for d in op.dimensions) < SHARE_WORK:
+        threads = 1
+    regime = choose(op, machine)
+    notes.append(f"regime: {regime.name}, {regime.why}")
+    schedule = _scheduled(op, machine, threads, regime, notes)
+    return replace(schedule, notes=(*notes, *schedule.notes))
+
+
+def as_written(op: TensorOp, machine: Machine, threads: int) -> Schedule:
+    """The operation with the execution types it came with, and no pass run."""
+    op.verify()
+    shared = prod(d.size for d in op.dimensions if d.exec == ExecType.SHARED)
+    return nest(op, machine, min(shared, threads))
+
+
+def _scheduled(
+    op: TensorOp, machine: Machine, threads: int, regime: Regime, notes: list[str]
+) -> Schedule:
+    if regime.name == "permute":
+        return permute(op, machine, threads)
+    if regime.name == "blocked":
+        oriented = orient(op, _lanes(op, machine))
+        notes.append(f"orient: {oriented.note}")
+        return blocked(oriented.op, machine, threads, oriented.swapped)
+    primitives = _batch_inner(op) if regime.name == "batch" else identify(op).op
+    ordered = order(primitives)
+    shared = parallelise(_splittable(ordered.op, threads), threads)
+    notes += [f"order: {ordered.note}", f"parallelise: {shared.note}"]
+    return nest(shared.op, machine, shared.shares)
+
+
+def _lanes(op: TensorOp, machine: Machine) -> int:
+    kind = element(op.dtype).accumulator
+    return machine.target.lanes(kind.part) if kind.vectorises else 1
+
+
+def choose(op: TensorOp, machine: Machine) -> Regime:
+    """Pick the kind of schedule from static facts."""
+    if op.main in CONTRACTIONS:
+        return _contraction(op, machine)
+    if op.main in (Primitive.COPY, Primitive.CONJ) and _permutes(op):
+        return Regime("permute", "source and target have different fastest dimensions")
+    return Regime("nest", "one pass over the elements")
+
+
+def _contraction(op: TensorOp, machine: Machine) -> Regime:
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    if min(m, n) == 1 or k == 1:
+        return Regime("nest", "no matrix product: nothing is used twice")
+    fastest = min(op.dimensions, key=lambda d: abs(d.strides[op.out]) or 1 << 62)
+    if fastest.type == DimType.C and min(m, n, k) < 128:
+        return Regime("batch", "the batch dimension is the fastest of the output")
+    dims = {t: len(op.of_type(t)) for t in DimType}
+    itemsize = element(op.dtype).size
+    fits = (m * k + k * n + m * n) * itemsize <= machine.l2 // 2
+    simple = dims[DimType.M] == dims[DimType.N] == 1 and dims[DimType.K] <= 2
+    if simple and fits and _consecutive(op):
+        return Regime("nest", "operands fit in L2 and are consecutive along the vector side")
+    return Regime("blocked", "packed panels pay")
+
+
+def _consecutive(op: TensorOp) -> bool:
+    """Whether a kernel can read its vector side straight from an operand."""
+    kind = element(op.dtype)
+    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
+        return False
+    m, n = op.of_type(DimType.M)[0], op.of_type(DimType.N)[0]
+    return (m.strides[0] == 1 and m.strides[2] == 1) or (n.strides[1] == 1 and n.strides[2] == 1)
+
+
+def _permutes(op: TensorOp) -> bool:
+    """Whether a copy has a fastest dimension in source and target, but not a long common one."""
+    if not op.dimensions:
+        return False
+    source = min(op.dimensions, key=lambda d: abs(d.strides[0]) or 1 << 62)
+    target = min(op.dimensions, key=lambda d: abs(d.strides[1]))
+    if source.strides[0] != 1 or target.strides[1] != 1:
+        return False
+    return source is not target or (source.size < 64 and len(op.dimensions) > 2)
+
+
+def _batch_inner(op: TensorOp) -> TensorOp:
+    """PRIM along the fastest batch dimension, and one K summed in registers."""
+    inner = min(op.of_type(DimType.C), key=lambda d: abs(d.strides[op.out]))
+    summed = max(op.of_type(DimType.K), key=lambda d: d.size)
+    loops = [d for d in op.dimensions if d is not inner and d is not summed]
+    prim = [replace(d, exec=ExecType.PRIM) for d in (summed, inner)]
+    return op.with_dimensions((*loops, *prim))
+
+
+def _splittable(op: TensorOp, threads: int) -> TensorOp:
+    """Cut a kernel dimension in two where the loops alone give no thread its share."""
+    loops = prod(d.size for d in op.dimensions if _shares(d))
+    if threads == 1 or loops >= threads:
+        return op
+    kept = [d for d in op.dimensions if d.exec == ExecType.PRIM and d.type != DimType.K]
+    longest = max(kept, key=lambda d: d.size, default=None)
+    if longest is None or longest.size < 2 * threads:
+        return op
+    parts = next((p for p in range(threads, 4 * threads) if longest.size % p == 0), 1)
+    if parts == 1:
+        return op
+    block = longest.size // parts
+    outer = replace(
+        longest,
+        size=parts,
+        strides=tuple(block * s for s in longest.strides),
+        exec=ExecType.SEQ,
+    )
+    inner = replace(longest, size=block)
+    rest = [inner if d is longest else d for d in op.dimensions]
+    return op.with_dimensions((outer, *rest))
+
+
+def _shares(d: Dimension) -> bool:
+    return d.exec != ExecType.PRIM and d.type != DimType.K
+
+

@@ -1,0 +1,191 @@
+"""The command line: `python -m tensorop bench`, `info` and `explain`.
+
+    python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
+    python -m tensorop info
+    python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
+    python -m tensorop explain "ij,jk->ik" 512x512,512x512
+
+Exit status 0: done, and every result was right; 1: a result was wrong; 2: the request made no
+sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import tensorop
+from tensorop.bench.measure import MIN_ROUNDS
+from tensorop.bench.report import Table, as_json, heading, machine_facts, summary
+from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
+from tensorop.config import FLAGS
+from tensorop.optimizer.machine import host_machine
+
+
+class UsageError(ValueError):
+    """The request makes no sense; the message says why."""
+
+
+def thread_counts(text: str) -> tuple[int, ...]:
+    """`1,2` -> (1, 2)."""
+    counts = tuple(int(part) for part in text.split(","))
+    if min(counts) < 1 or len(set(counts)) < len(counts):
+        raise ValueError(text)
+    return counts
+
+
+def rounds_count(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def float_dtype(text: str) -> str:
+    """The name of a dtype that the suites can be run in."""
+    name = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}.get(text)
+    known = ("float32", "float64", "complex64", "complex128")
+    if (name or text) not in known:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+    return name or text
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line as argparse sees it."""
+    top = argparse.ArgumentParser(prog="python -m tensorop", description=tensorop.__doc__)
+    top.add_argument("--version", action="version", version=f"tensorop {tensorop.__version__}")
+    commands = top.add_subparsers(dest="command", required=True)
+    bench = commands.add_parser(
+        "bench", help="measure a suite beside the machine's roofs and numpy"
+    )
+    bench.add_argument("--suite", choices=SUITES, default="quick")
+    bench.add_argument(
+        "--threads",
+        type=thread_counts,
+        default=(1,),
+        metavar="N[,N...]",
+        help="thread counts, all measured in one run (default 1)",
+    )
+    bench.add_argument("--dtype", type=float_dtype, default="float32", metavar="DTYPE")
+    bench.add_argument(
+        "--rounds", type=rounds_count, default=MIN_ROUNDS, metavar="N", help="default %(default)s"
+    )
+    bench.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains TEXT")
+    bench.add_argument(
+        "--peers",
+        type=lambda text: tuple(filter(None, text.split(","))),
+        metavar="NAMES",
+        help="libraries besides numpy: torch, pytblis (default: torch for tccg)",
+    )
+    bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
+    commands.add_parser("info", help="the machine, the versions and the settings in force")
+    explain = commands.add_parser("explain", help="how a contraction would be run, and why")
+    explain.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
+    explain.add_argument("sizes", help="sizes i=512,j=512,k=512 or shapes 512x512,512x512")
+    explain.add_argument("--dtype", default="float32")
+    explain.add_argument("--threads", type=rounds_count, metavar="N")
+    return top
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Run a suite and print its table."""
+    options = Options(
+        suite=arguments.suite,
+        threads=arguments.threads,
+        dtype=arguments.dtype,
+        rounds=arguments.rounds,
+        peers=arguments.peers,
+        only=arguments.only,
+    )
+    roofs = measure_roofs(options)
+    rows = []
+    with Bench(options) as run:
+        if not run.cases:
+            raise UsageError(f"no case of suite {options.suite} has {options.only!r} in its name")
+        print(heading(options, roofs, (peer for peers in run.peers.values() for peer in peers)))
+        for missing in run.missing:
+            print(f"not beside: {missing}")
+        table = Table([case.name for case in run.cases])
+        print(f"\n{table.header()}", flush=True)
+        for row in run.rows():
+            print(table.line(row), flush=True)
+            rows.append(row)
+        missing_peers = run.missing
+    print(f"\n{summary(rows)}")
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(as_json(options, rows, missing_peers), file, indent=1)
+    return 0 if all(row.right for row in rows) else 1
+
+
+def info() -> int:
+    """Print the machine, the versions and the settings in force."""
+    facts, machine = machine_facts(), host_machine()
+    target = machine.target
+    lines = {
+        "tensorop": facts["tensorop"],
+        "python": f"{facts['python']}, {facts['system']}",
+        "cpu": f"{facts['cpu']}, {facts['cpus']} CPUs",
+        "target": f"{target.name}: {target.registers} registers of {target.vector_bytes} bytes, "
+        + ("fused multiply-add" if target.fma else "no fused multiply-add"),
+        "caches": ", ".join(
+            f"L{level} {size >> 10} KiB"
+            for level, size in enumerate((machine.l1, machine.l2, machine.l3), start=1)
+        ),
+        "threads": str(tensorop.get_num_threads()),
+        "packages": ", ".join(f"{name} {found}" for name, found in facts["packages"].items()),
+    }
+    for name, text in lines.items():
+        print(f"{name:<10}{text}")
+    for flag in FLAGS:
+        text = facts["environment"].get(flag.name)
+        print(f"{flag.name:<22}{'not set' if text is None else text}")
+    return 0
+
+
+def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
+    """Shapes of the operands from `i=512,j=256` or from `512x256,256x512` (`-` for a scalar)."""
+    terms = re.sub(r"\s", "", spec).split("->")[0].split(",")
+    entries = [entry.strip() for entry in text.split(",")]
+    if all("=" in entry for entry in entries):
+        sizes = {label: int(size) for label, size in (e.split("=", 1) for e in entries)}
+        missing = sorted({label for term in terms for label in term} - sizes.keys())
+        if missing:
+            raise UsageError(f"no size for {', '.join(missing)} of {spec!r}; give shapes for `...`")
+        return [tuple(sizes[label] for label in term) for term in terms]
+    if len(entries) != len(terms):
+        raise UsageError(
+            f"{len(terms)} operands in {spec!r}, but {len(entries)} shapes in {text!r}"
+        )
+    return [() if e == "-" else tuple(int(size) for size in e.split("x")) for e in entries]
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Print the plan of a contraction."""
+    shapes = shapes_of(arguments.spec, arguments.sizes)
+    dtype = str(np.dtype(arguments.dtype))
+    plan = tensorop.compile(
+        arguments.spec, *shapes, dtypes=[dtype] * len(shapes), threads=arguments.threads
+    )
+    print(plan.explain())
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    arguments = parser().parse_args(argv)
+    try:
+        if arguments.command == "bench":
+            return bench(arguments)
+        return info() if arguments.command == "info" else explain(arguments)
+    except (ValueError, TypeError) as error:
+        print(f"tensorop: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The contestants of one row: the roof, this library and its peers, on the same operands.
+
+`CaseRun` is an einsum, `OperationRun` the explicit form. Operands are random,
+the same for everyone (peers read them from files), and the result of each of our calls that is
+timed is checked once, by the worker of the first peer, before anything is timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+import tensorop
+from tensorop.bench.cases import Case, Operation
+from tensorop.bench.measure import Contestant
+from tensorop.bench.peers import Peer
+from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, pinned
+from tensorop.bench.worker import timed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ROOF, OURS, OUT = "roof", "tensorop", " out="
+
+
+def random_array(shape: Sequence[int], dtype: str, seed: int) -> Array:
+    """Numbers between -1 and 1, integers between -9 and 9."""
+    rng = np.random.default_rng(seed)
+    kind = np.dtype(dtype)
+    if kind.kind in "iu":
+        return rng.integers(0 if kind.kind == "u" else -9, 10, shape).astype(kind)
+    parts = rng.random(shape, np.float32) * 2 - 1
+    if kind.kind == "c":
+        return (parts + 1j * (rng.random(shape, np.float32) * 2 - 1)).astype(kind)
+    return parts.astype(kind)
+
+
+def save(folder: Path, name: str, array: Array) -> str:
+    """Write an array for the workers; returns the file's name."""
+    file = folder / f"{name}.npy"
+    np.save(file, array)
+    return str(file)
+
+
+def on(cpus: list[int], contestant: Contestant) -> Contestant:
+    """The contestant, kept on the given CPUs while it has its turn."""
+
+    def run(calls: int) -> float:
+        with pinned(cpus):
+            return contestant(calls)
+
+    return run
+
+
+def repeated(call: Callable[[], object]) -> Contestant:
+    return lambda calls: timed(call, calls)
+
+
+class CaseRun:
+    """One einsum with its operands, ready for every contestant."""
+
+    def __init__(self, case: Case, folder: Path, peers: Mapping[int, Sequence[Peer]]) -> None:
+        self.case = case
+        *shapes, self.output = case.shapes
+        self.operands = [random_array(s, case.dtype, seed) for seed, s in enumerate(shapes)]
+        self._folder = folder
+        files = [save(folder, f"in{i}", operand) for i, operand in enumerate(self.operands)]
+        operands = [
+            {"file": file, "shape": operand.shape, "strides": None}
+            for file, operand in zip(files, self.operands, strict=True)
+        ]
+        for peer in (peer for group in peers.values() for peer in group):
+            peer.load(case.spec, operands, case.returns_view, list(self.output))
+
+    def call(self, threads: int, out: bool) -> Callable[[], Array]:
+        """Our call: into a new array, or into one that is kept."""
+        case, operands = self.case, self.operands
+        if out:
+            kept = np.zeros(self.output, case.dtype)
+            return lambda: tensorop.einsum(case.spec, *operands, out=kept, threads=threads)
+        if case.returns_view:
+            return lambda: tensorop.einsum(
+                case.spec, *operands, out=np.empty(self.output, case.dtype), threads=threads
+            )
+        return lambda: tensorop.einsum(case.spec, *operands, threads=threads)
+
+    def error(self, threads: int, judge: Peer) -> float:
+        """The largest error of our results over its bound, with and without `out=`."""
+        results = [np.asarray(self.call(threads, out)()) for out in (False, True)]
+        return max(judge.error(save(self._folder, "result", result)) for result in results)
+
+    def contestants(self, threads: int, peers: Sequence[Peer]) -> dict[str, Contestant]:
+        ours: dict[str, Contestant] = {
+            OURS: repeated(self.call(threads, False)),
+            OURS + OUT: repeated(self.call(threads, True)),
+        }
+        for peer in peers:
+            ours[peer.label] = lambda calls, peer=peer: peer.seconds(calls, False)
+            if peer.has_out:
+                ours[peer.label + OUT] = lambda calls, peer=peer: peer.seconds(calls, True)
+        return ours
+
+
+class OperationRun:
+    """One explicit operation with its arrays. Peers only judge: they have nothing like it."""
+
+    def __init__(self, operation: Operation, folder: Path, judges: Sequence[Peer]) -> None:
+        self.operation = operation
+        self._folder = folder
+        self._arrays = [
+            random_array((operation.extent(tensor),), operation.dtype, tensor)
+            for tensor in range(3)
+        ]
+        operands = [
+            {
+                "file": save(folder, f"in{tensor}", self._arrays[tensor]),
+                "shape": operation.view(tensor)[1],
+                "strides": operation.view(tensor)[2],
+            }
+            for tensor in range(2)
+        ]
+        for judge in judges:
+            judge.load(operation.spec, operands, False, list(operation.view(2)[1]))
+
+    def call(self, threads: int) -> Callable[[], object]:
+        """Set up for so many threads: as written, the first M dimension is divided among them."""
+        given = self.operation
+        written = given.shared() if threads > 1 and not given.optimize else given
+        operation = tensorop.TensorOperation(
+            dtype=written.dtype,
+            first_touch=written.first_touch,
+            main=written.main,
+            last_touch=written.last_touch,
+            dim_types=written.dim_types,
+            exec_types=written.exec_types,
+            sizes=written.sizes,
+            strides_in0=written.strides_in0,
+            strides_in1=written.strides_in1,
+            strides_out=written.strides_out,
+            optimize=written.optimize,
+            threads=threads,
+        )
+        operation.setup()
+        return lambda: operation.execute(*self._arrays)
+
+    def _out(self) -> Array:
+        """The result as an array with a dimension for each of out's."""
+        _, shape, strides = self.operation.view(2)
+        out = self._arrays[2]
+        return as_strided(out, shape, [stride * out.itemsize for stride in strides]).copy()
+
+    def error(self, threads: int, judge: Peer) -> float:
+        operation = self.operation
+        before = None if operation.first_touch == "zero" else self._out()
+        self.call(threads)()
+        return judge.error(
+            save(self._folder, "result", self._out()),
+            None if before is None else save(self._folder, "initial", before),
+            relu=operation.last_touch == "relu",
+        )
+
+    def contestants(self, threads: int, peers: Sequence[Peer]) -> dict[str, Contestant]:
+        return {OURS: repeated(self.call(threads))}
+
+
+def roof_of(case: Case | Operation, threads: int) -> ArithmeticRoof | MemoryRoof:
+    """What a case is held against: a copy where memory bounds it, else multiply-adds."""
+    return MemoryRoof(threads) if case.memory_bound else ArithmeticRoof(case.dtype, threads)

@@ -1,0 +1,185 @@
+"""How results look: an aligned table on plain text, and JSON with the facts of the machine.
+
+Tables print a row as soon as it is measured, so their widths are fixed beforehand. People paste
+them into reports: the header says everything needed to judge a figure.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tensorop._version import __version__
+from tensorop.bench.contestants import OUT
+from tensorop.bench.peers import Peer
+from tensorop.bench.roof import cores
+from tensorop.bench.suites import Options, Row
+from tensorop.config import FLAGS
+from tensorop.jit.target import current_target
+
+COLUMNS = (
+    ("thr", 3),
+    ("ms", 9),
+    ("rate", 14),
+    ("of roof", 8),
+    ("best peer", 15),
+    ("ms", 9),
+    ("ratio", 7),
+    ("out=", 7),
+    ("check", 6),
+)
+PACKAGES = ("numpy", "llvmlite", "cffi", "opt_einsum", "ml_dtypes", "torch", "pytblis")
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader needs to know about the machine and the versions."""
+    target = current_target()
+    return {
+        "tensorop": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": cpu_name(),
+        "cpus": len(cores()),
+        "target": target.name,
+        "vector_bytes": target.vector_bytes,
+        "packages": {name: found for name in PACKAGES if (found := package_version(name))},
+        "environment": {
+            flag.name: os.environ[flag.name] for flag in FLAGS if flag.name in os.environ
+        },
+    }
+
+
+def cpu_name() -> str:
+    """The processor's name as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def package_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def heading(options: Options, roofs: dict[int, tuple[float, float]], peers: Iterable[Peer]) -> str:
+    """The lines above the table: the machine, the roofs, who takes part."""
+    facts = machine_facts()
+    lines = [
+        f"tensorop {facts['tensorop']}, suite {options.suite}, {options.dtype}, "
+        f"{options.rounds} rounds",
+        f"{facts['cpu']}, {facts['cpus']} CPUs, {facts['system']}, target {facts['target']}",
+        "Python {}, {}".format(
+            facts["python"], ", ".join(f"{k} {v}" for k, v in facts["packages"].items())
+        ),
+    ]
+    for threads, (peak, copy) in roofs.items():
+        count = "1 thread" if threads == 1 else f"{threads} threads"
+        lines.append(
+            f"{count}: multiply-add peak {peak / 1e9:.1f} GFLOP/s, copy {copy / 1e9:.1f} GB/s"
+        )
+    labels = sorted({peer.label for peer in peers})
+    if options.suite != "seed" and labels:
+        lines.append("beside: " + ", ".join(labels))
+    return "\n".join(lines)
+
+
+class Table:
+    """Prints a header, then rows one at a time."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._first = max([len(name) for name in names] + [4]) + 2
+
+    def header(self) -> str:
+        titles = "".join(f" {title:>{width}}" for title, width in COLUMNS)
+        return f"{'case':<{self._first}}{'dtype':<10}{titles}"
+
+    def line(self, row: Row) -> str:
+        peer, out = row.best_peer(), row.best_peer(OUT)
+        fields = (
+            str(row.threads),
+            f"{row.time * 1e3:.3f}",
+            f"{row.rate / 1e9:.1f} {row.unit}",
+            f"{row.part_of_roof:.1%}",
+            peer[0] if peer else "-",
+            f"{row.peer_time(peer[0]) * 1e3:.3f}" if peer else "-",
+            f"{peer[1]:.2f}x" if peer else "-",
+            f"{out[1]:.2f}x" if out else "-",
+            "ok" if row.right else "WRONG",
+        )
+        cells = "".join(f" {text:>{w}}" for text, (_, w) in zip(fields, COLUMNS, strict=True))
+        return f"{row.name:<{self._first}}{row.dtype:<10}{cells}"
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """The lines below the table: means over all rows, and how rows grow with threads."""
+    lines = []
+    for threads in sorted({row.threads for row in rows}):
+        mine = [row for row in rows if row.threads == threads]
+        best = [peer[1] for row in mine if (peer := row.best_peer())]
+        parts = geometric_mean([row.part_of_roof for row in mine])
+        text = f"{threads} thr: {parts:.1%} of the roof"
+        if best:
+            text += f", {geometric_mean(best):.2f}x the best peer"
+            text += f" (least {min(best):.2f}x)"
+        lines.append(f"{text}; geometric means of {len(mine)} rows")
+    lines += growth(rows)
+    wrong = [row.name for row in rows if not row.right]
+    lines.append(f"WRONG: {', '.join(wrong)}" if wrong else "every result is right")
+    return "\n".join(lines)
+
+
+def growth(rows: Sequence[Row]) -> list[str]:
+    """For each case on several thread counts: its growth over that of its roof."""
+    lines = []
+    for name in dict.fromkeys(row.name for row in rows):
+        first, *others = [row for row in rows if row.name == name]
+        for row in others:
+            ours, roofs = row.rate / first.rate, row.roof / first.roof
+            lines.append(
+                f"{name}, {first.threads} to {row.threads} threads: {ours:.2f}x, "
+                f"roof {roofs:.2f}x, {ours / roofs:.2f} of it"
+            )
+    return lines
+
+
+def as_json(options: Options, rows: Sequence[Row], missing: Sequence[str]) -> dict[str, Any]:
+    """Everything that was measured, every round of it."""
+    return {
+        "machine": machine_facts(),
+        "suite": options.suite,
+        "rounds": options.rounds,
+        "missing": list(missing),
+        "rows": [
+            {
+                "name": row.name,
+                "spec": row.spec,
+                "sizes": row.sizes,
+                "dtype": row.dtype,
+                "threads": row.threads,
+                "rate": row.rate,
+                "unit": row.unit,
+                "roof": row.roof,
+                "part_of_roof": row.part_of_roof,
+                "ratios": row.ratios(),
+                "ratios_out": row.ratios(OUT),
+                "error_over_bound": row.error,
+                "seconds": {name: list(rounds) for name, rounds in row.seconds.items()},
+            }
+            for row in rows
+        ],
+    }

@@ -1,0 +1,212 @@
+"""The suites: which cases, beside whom; each row measured on every thread count in the same run.
+
+`run` yields a `Row` for each case and thread count as soon as it is measured. A row keeps the
+seconds of every round of every contestant; rates, percentages and ratios are derived from them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tensorop.bench.cases import Case, Operation, quick_cases, seed_operations, tccg_cases
+from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, OperationRun, on, roof_of
+from tensorop.bench.measure import MIN_ROUNDS, Contestant, interleave, ratio
+from tensorop.bench.peers import Peer, PeerError, find_peers
+from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
+
+SUITES = ("quick", "seed", "tccg")
+DEFAULT_PEERS = {"quick": (), "seed": (), "tccg": ("torch",)}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    suite: str = "quick"
+    threads: tuple[int, ...] = (1,)
+    dtype: str = "float32"
+    rounds: int = MIN_ROUNDS
+    peers: tuple[str, ...] | None = None
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case on one thread count: seconds a call, a list of rounds for each contestant.
+
+    error: the largest error of the result over its bound; right is at most 1.
+    """
+
+    name: str
+    spec: str
+    sizes: str
+    dtype: str
+    threads: int
+    work: float
+    unit: str
+    roof_work: float
+    error: float
+    seconds: Mapping[str, Sequence[float]] = field(repr=False)
+
+    @property
+    def time(self) -> float:
+        """Seconds a call, the median of the rounds."""
+        return statistics.median(self.seconds[OURS])
+
+    @property
+    def rate(self) -> float:
+        """Operations or bytes a second."""
+        return self.work / self.time
+
+    @property
+    def roof(self) -> float:
+        """The same for the roof, in its best round."""
+        return self.roof_work / min(self.seconds[ROOF])
+
+    @property
+    def part_of_roof(self) -> float:
+        return self.rate / self.roof
+
+    @property
+    def right(self) -> bool:
+        return self.error <= 1
+
+    def ratios(self, out: str = "") -> dict[str, float]:
+        """How many times as long each peer takes; with `OUT`, each writing into a given array."""
+        peers = [
+            name
+            for name in self.seconds
+            if name not in (ROOF, OURS, OURS + OUT) and name.endswith(OUT) == bool(out)
+        ]
+        ours = self.seconds.get(OURS + out, ())
+        return {name.removesuffix(OUT): ratio(self.seconds[name], ours) for name in peers}
+
+    def best_peer(self, out: str = "") -> tuple[str, float] | None:
+        """The fastest peer and how many times as long it takes; None where there is none."""
+        ratios = self.ratios(out)
+        return min(ratios.items(), key=lambda item: item[1]) if ratios else None
+
+    def peer_time(self, name: str) -> float:
+        return statistics.median(self.seconds[name])
+
+
+def cases_of(options: Options) -> list[Case] | list[Operation]:
+    """The cases of a suite whose names contain `only`."""
+    if options.suite == "seed":
+        return [op for op in seed_operations(options.dtype) if options.only in op.name]
+    make = {"quick": quick_cases, "tccg": tccg_cases}[options.suite]
+    return [case for case in make(options.dtype) if options.only in case.name]
+
+
+def measure_roofs(options: Options) -> dict[int, tuple[float, float]]:
+    """Operations and bytes a second on each thread count, the best of the rounds, in turn."""
+    cpus = cores()
+    roofs: dict[int, tuple[float, float]] = {}
+    for threads in options.threads:
+        kind = options.dtype
+        with ArithmeticRoof(kind, threads) as peak, MemoryRoof(threads) as copy:
+            where = cpus[:threads]
+            contestants = {"peak": on(where, peak), "copy": on(where, copy)}
+            seconds = interleave(contestants, options.rounds)
+        best = {name: min(rounds) for name, rounds in seconds.items()}
+        roofs[threads] = (peak.work / best["peak"], copy.work / best["copy"])
+    return roofs
+
+
+class Bench:
+    """A run of a suite: holds the peers' processes, the folder of operands and the CPUs."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.cases = cases_of(options)
+        self.missing: list[str] = []
+        self.peers: dict[int, list[Peer]] = {}
+        self._cpus = cores()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Bench:
+        self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="tensorop-bench-")))
+        wanted = self.options.peers
+        others = DEFAULT_PEERS[self.options.suite] if wanted is None else wanted
+        for threads in self.options.threads:
+            found = find_peers(threads, others)
+            self.peers[threads] = [peer for peer in found if self._started(peer)]
+        present = {peer.library for group in self.peers.values() for peer in group}
+        self.missing += [name for name in others if name not in present]
+        return self
+
+    def _started(self, peer: Peer) -> bool:
+        try:
+            with pinned(self._cpus[: peer.threads]):
+                self._stack.enter_context(peer)
+        except PeerError as error:
+            self.missing.append(str(error))
+            return False
+        return True
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def rows(self) -> Iterator[Row]:
+        """Measure every case."""
+        for case in self.cases:
+            yield from self._measure(case)
+
+    def _measure(self, case: Case | Operation) -> list[Row]:
+        judge = self.peers[self.options.threads[0]][0]
+        if isinstance(case, Case):
+            run: CaseRun | OperationRun = CaseRun(case, self._folder, self.peers)
+        else:
+            run = OperationRun(case, self._folder, [judge])
+        errors: dict[int, float] = {}
+        roofs: dict[int, ArithmeticRoof | MemoryRoof] = {}
+        contestants: dict[tuple[int, str], Contestant] = {}
+        with ExitStack() as stack:
+            for threads in self.options.threads:
+                cpus = self._cpus[:threads]
+                with pinned(cpus):
+                    errors[threads] = run.error(threads, judge)
+                roofs[threads] = roof_of(case, threads)
+                stack.enter_context(roofs[threads])
+                contestants[threads, ROOF] = on(cpus, roofs[threads])
+                for name, contestant in run.contestants(threads, self.peers[threads]).items():
+                    contestants[threads, name] = on(cpus, contestant)
+            seconds = self._in_turn(contestants)
+        return [
+            self._row(case, threads, roofs[threads].work, errors[threads], seconds)
+            for threads in self.options.threads
+        ]
+
+    def _in_turn(
+        self, contestants: Mapping[tuple[int, str], Contestant]
+    ) -> dict[tuple[int, str], list[float]]:
+        keys = {f"{threads} {name}": (threads, name) for threads, name in contestants}
+        named = {text: contestants[key] for text, key in keys.items()}
+        return {keys[k]: v for k, v in interleave(named, self.options.rounds).items()}
+
+    def _row(
+        self,
+        case: Case | Operation,
+        threads: int,
+        roof_work: float,
+        error: float,
+        seconds: Mapping[tuple[int, str], Sequence[float]],
+    ) -> Row:
+        mine = {name: rounds for (count, name), rounds in seconds.items() if count == threads}
+        return Row(
+            name=case.name,
+            spec=case.spec,
+            sizes=case.extents,
+            dtype=case.dtype,
+            threads=threads,
+            work=case.work,
+            unit=case.unit,
+            roof_work=roof_work,
+            error=error,
+            seconds=mine,
+        )

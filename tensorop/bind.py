@@ -1,0 +1,464 @@
+"""Bind a schedule to machine words: nodes for the driver, descriptors and tables for the kernels.
+
+In goes a `Schedule`, out comes a `Bound`: the address of the first node, a frame to start from, and
+how much scratch a call needs. Every kernel the schedule names is compiled here if it does not exist
+yet. A Bound is immutable and holds no scratch, so any number of threads can run it at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tensorop.ir import (
+    BIAS,
+    Axis,
+    Call,
+    DimType,
+    ExecType,
+    Loop,
+    Pack,
+    Schedule,
+    Step,
+)
+from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, Slot, When
+from tensorop.jit.compiler import kernel_address
+from tensorop.jit.copy import CopyDescriptor, CopyKernel
+from tensorop.jit.elements import Element, element
+from tensorop.jit.gemm import GemmDescriptor, GemmKernel
+from tensorop.jit.stream import StreamDescriptor
+from tensorop.jit.tables import Words, chunks, offsets
+from tensorop.jit.target import Target
+
+_AXIS_SLOTS = {
+    "M": AxisSlot.M,
+    "N": AxisSlot.N,
+    "K": AxisSlot.K,
+    "BR": AxisSlot.BR,
+    "X": AxisSlot.X,
+    "Y": AxisSlot.Y,
+    "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
+}
+_PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
+_CHUNK_WORDS = 3
+POLL_WORK = 20_000  # multiply-adds an iteration, above which a loop looks for interruption
+LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A schedule as words.
+
+    node: address of the first node. frame: the words a call starts from (addresses of the operands
+    are added by the call). scratch: bytes, and at which offset each slot's buffer begins.
+    """
+
+    node: int
+    frame: Words
+    scratch_bytes: int
+    scratch_slots: tuple[tuple[int, int], ...]
+    long: bool
+    shares: int
+    kept: tuple[Words, ...] = field(repr=False)
+
+
+def bind(schedule: Schedule, target: Target) -> Bound:
+    """Compile what is missing and write the words.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    target : Target
+        Instruction set of the kernels.
+    """
+    return _Binder(schedule, target).bound()
+
+
+@dataclass(frozen=True, slots=True)
+class _Panels:
+    """Where the panels of one packed tensor lie: block sizes and strides in bytes."""
+
+    pack: Pack
+    lanes_block: int
+    depth_block: int
+    row: int
+    panel: int
+    plane: int
+    private: bool  # every share of a region has panels of its own
+
+    @property
+    def bytes(self) -> int:
+        total = -(-self.lanes_block // self.pack.width) * self.panel
+        return -(-total // _LINE) * _LINE
+
+
+class _Binder:
+    def __init__(self, schedule: Schedule, target: Target) -> None:
+        self.schedule, self.target, self.op = schedule, target, schedule.op
+        self.kept: list[Words] = []
+        self.sizes = {axis.name: axis.size for axis in schedule.axes}
+        self.tables: dict[tuple[str, int], int] = {}
+        self.panels: dict[int, _Panels] = {}
+        self._find_panels(schedule.body, dict(self.sizes), {}, frozenset())
+        self.tabled = self._tabled()
+        self.biased = any(
+            BIAS in step.tensors for _, step in schedule.steps() if isinstance(step, Call)
+        )
+
+    # what the schedule implies
+
+    def _find_panels(
+        self,
+        body: tuple[Step, ...],
+        blocks: dict[str, int],
+        packs: dict[Pack, frozenset[int]],
+        sharing: frozenset[int],
+    ) -> None:
+        """Panels are as large as the blocks of the matrix product that reads them, and private to
+        a share where one SHARED loop holds both the packing and the product. `packs` maps what is
+        packed before a step to the SHARED loops around it; `sharing`: those around this body."""
+        for step in body:
+            if isinstance(step, Loop):
+                inside = {**blocks, step.axis: min(step.block, blocks[step.axis])}
+                shared = step.exec == ExecType.SHARED
+                around = sharing | {id(step)} if shared else sharing
+                self._find_panels(step.body, inside, packs, around)
+            elif isinstance(step, Pack):
+                packs[step] = sharing
+            elif isinstance(step.kernel, GemmKernel):
+                for pack, around in packs.items():
+                    panels = self._panel(pack, blocks, bool(around & sharing))
+                    self.panels[pack.tensor] = panels
+
+    def _panel(self, pack: Pack, blocks: dict[str, int], private: bool) -> _Panels:
+        kind = self._element(pack.tensor).accumulator
+        depth = blocks[pack.depth]
+        row = pack.width * kind.size
+        return _Panels(
+            pack, blocks[pack.lanes], depth, row, depth * row, pack.width * kind.part, private
+        )
+
+    def _tabled(self) -> set[tuple[str, int]]:
+        """Which axes of which tensors kernels address through tables: loops leave them alone."""
+        out = self.op.out
+        found = {(name, t) for t, p in self.panels.items() for name in (p.pack.lanes, p.pack.depth)}
+        for _, step in self.schedule.steps():
+            if not isinstance(step, Call):
+                continue
+            if isinstance(step.kernel, CopyKernel):
+                found |= {(axis, t) for axis in step.axes for t in step.tensors}
+            elif isinstance(step.kernel, GemmKernel):
+                found.add((step.axes[1], out))
+                if step.kernel.store == "scatter":
+                    found.add((step.axes[0], out))
+        return found
+
+    def _element(self, tensor: int) -> Element:
+        return element(self.op.tensors[tensor].dtype)
+
+    def _slot(self, tensor: int) -> Slot:
+        if tensor == BIAS:
+            return Slot.AUX
+        return Slot.OUT if tensor == self.op.out else Slot(tensor)
+
+    def _axis(self, name: str) -> Axis:
+        return self.schedule.axis(name) if name else Axis("", DimType.C, ())
+
+    # words
+
+    def _keep(self, words: Words) -> int:
+        words = np.ascontiguousarray(words, np.int64)
+        self.kept.append(words)
+        return int(words.ctypes.data)
+
+    def _offsets(self, name: str, tensor: int) -> Words:
+        return offsets(self._axis(name), tensor, self._element(tensor).size)
+
+    def _table(self, name: str, tensor: int) -> int:
+        """The address of an axis' table of byte offsets in a tensor."""
+        key = (name, tensor)
+        if key not in self.tables:
+            self.tables[key] = self._keep(self._offsets(name, tensor))
+        return self.tables[key]
+
+    def _step(self, name: str, tensor: int) -> int:
+        """Bytes between neighbours on an axis that is affine in a tensor."""
+        tensor = self.op.out if tensor == BIAS else tensor
+        stride = self._axis(name).stride(tensor)
+        if stride is None:
+            raise ValueError(f"axis {name} has no single stride in tensor {tensor}")
+        return stride * self._element(tensor).size
+
+    # the whole
+
+    def bound(self) -> Bound:
+        node = self._body(self.schedule.body, dict(self.sizes), False)
+        frame = np.zeros(Frame.WORDS, np.int64)
+        frame[Frame.FIRST] = frame[Frame.LAST] = 1
+        frame[Frame.SIZE : Frame.SIZE + len(AxisSlot)] = 1
+        for name, size in self.sizes.items():
+            if name in _AXIS_SLOTS:
+                frame[Frame.SIZE + _AXIS_SLOTS[name]] = size
+        used, slots = 0, []
+        for tensor, panels in sorted(self.panels.items()):
+            slots.append((int(_PACK_SLOTS[tensor]), used))
+            used += panels.bytes * (self.schedule.shares if panels.private else 1)
+        work = self._work(self.schedule.body, dict(self.sizes))
+        return Bound(
+            node,
+            frame,
+            used,
+            tuple(slots),
+            work >= LONG_WORK,
+            self.schedule.shares,
+            tuple(self.kept),
+        )
+
+    def _body(self, body: tuple[Step, ...], blocks: dict[str, int], region: bool) -> int:
+        """Write a body, last step first; the address of its first node."""
+        following = 0
+        for step in reversed(body):
+            if isinstance(step, Loop):
+                words = self._loop(step, blocks, region)
+            elif isinstance(step, Pack):
+                words = self._call(self._copy_kernel(step), self._pack_words(step), "always")
+            else:
+                words = self._call(step.kernel, self._descriptor(step), step.when)
+            words[Node.NEXT] = following
+            following = self._keep(words)
+        return following
+
+    def _call(self, kernel: object, descriptor: Words, when: str) -> Words:
+        words = np.zeros(Node.WORDS, np.int64)
+        words[Node.KIND] = NodeKind.CALL
+        words[Node.KERNEL] = kernel_address(kernel, self.target)  # type: ignore[arg-type]
+        words[Node.DESCRIPTOR] = self._keep(descriptor)
+        words[Node.WHEN] = When[when.upper()]
+        return words
+
+    # loops
+
+    def _loop(self, loop: Loop, blocks: dict[str, int], region: bool) -> Words:
+        if loop.exec == ExecType.SHARED and not region and self.schedule.shares > 1:
+            return self._region(loop, blocks)
+        inside = {**blocks, loop.axis: min(loop.block, blocks[loop.axis])}
+        words = np.zeros(Node.WORDS, np.int64)
+        words[Node.KIND] = NodeKind.LOOP
+        words[Node.CHILD] = self._body(loop.body, inside, region)
+        slot = _AXIS_SLOTS.get(loop.axis, -1)
+        words[Node.AXIS] = slot
+        words[Node.EXTENT] = self.sizes[loop.axis] if slot < 0 else -1
+        words[Node.BLOCK] = loop.block
+        words[Node.KLOOP] = self._axis(loop.axis).type == DimType.K
+        words[Node.POLL] = self._work(loop.body, inside) >= POLL_WORK
+        self._set_moves(words, self._moves(loop))
+        return words
+
+    def _region(self, loop: Loop, blocks: dict[str, int]) -> Words:
+        depth, innermost = 1, loop
+        while (
+            len(innermost.body) == 1
+            and isinstance(innermost.body[0], Loop)
+            and innermost.body[0].exec == ExecType.SHARED
+            and depth < len(AxisSlot)
+        ):
+            depth, innermost = depth + 1, innermost.body[0]
+        words = np.zeros(Node.WORDS, np.int64)
+        words[Node.KIND] = NodeKind.REGION
+        words[Node.CHILD] = self._keep(self._loop(loop, blocks, True))
+        words[Node.DEPTH] = depth
+        words[Node.SHARES] = self.schedule.shares
+        private = [(_PACK_SLOTS[t], p.bytes, 0) for t, p in self.panels.items() if p.private]
+        self._set_moves(words, [(int(slot), size, table) for slot, size, table in private])
+        return words
+
+    def _moves(self, loop: Loop) -> list[tuple[int, int, int]]:
+        moves = []
+        axis = self._axis(loop.axis)
+        tensors = [*range(len(self.op.tensors)), *([BIAS] if self.biased else [])]
+        for tensor in tensors:
+            actual = self.op.out if tensor == BIAS else tensor
+            if (loop.axis, actual) in self.tabled:
+                continue
+            if axis.stride(actual) is None:
+                moves.append((int(self._slot(tensor)), 0, self._table(loop.axis, actual)))
+            elif step := self._step(loop.axis, actual):
+                moves.append((int(self._slot(tensor)), step * loop.block, 0))
+        return moves
+
+    def _set_moves(self, words: Words, moves: list[tuple[int, int, int]]) -> None:
+        words[Node.MOVES] = len(moves)
+        for i, move in enumerate(moves):
+            first = Node.FIRST_MOVE + 3 * i
+            words[first : first + 3] = move
+
+    def _work(self, body: tuple[Step, ...], blocks: dict[str, int]) -> int:
+        """Multiply-adds, or elements, of one run of a body."""
+        total = 0
+        for step in body:
+            if isinstance(step, Loop):
+                room, block = blocks[step.axis], min(step.block, blocks[step.axis])
+                inside = {**blocks, step.axis: block}
+                total += -(-room // block) * self._work(step.body, inside)
+            elif isinstance(step, Call):
+                points = 1
+                for name in step.axes:
+                    points *= blocks.get(name, 1)
+                total += points
+        return total
+
+    # descriptors
+
+    def _descriptor(self, call: Call) -> Words:
+        if isinstance(call.kernel, GemmKernel):
+            return self._gemm_words(call)
+        if isinstance(call.kernel, CopyKernel):
+            return self._copy_words(call)
+        return self._stream_words(call)
+
+    def _gemm_words(self, call: Call) -> Words:
+        d, kernel = GemmDescriptor, call.kernel
+        m, n, k = call.axes[:3]
+        words = np.zeros(len(d), np.int64)
+        for tensor, slot, panel, how in (
+            (0, d.A_SLOT, d.A_PANEL, kernel.a),
+            (1, d.B_SLOT, d.B_PANEL, kernel.b),
+        ):
+            if how == "packed":
+                words[slot] = _PACK_SLOTS[tensor]
+                words[panel] = self.panels[tensor].panel
+            else:
+                words[slot] = self._slot(tensor)
+        if kernel.a == "direct":
+            words[d.A_K] = self._step(k, 0)
+        if kernel.b == "direct":
+            words[d.B_K], words[d.B_N] = self._step(k, 1), self._step(n, 1)
+        if kernel.batch_reduce:
+            br = call.axes[3]
+            words[d.A_BR], words[d.B_BR] = self._step(br, 0), self._step(br, 1)
+        out = self.op.out
+        words[d.C_N_TABLE] = self._table(n, out)
+        if kernel.store == "scatter":
+            size = self._element(out).size
+            rows = kernel.rows(self.target)
+            lanes = rows // kernel.vectors
+            records, begin = chunks(self._offsets(m, out), size, lanes, rows)
+            words[d.C_M_CHUNKS], words[d.C_M_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.C_M_GRANULE] = rows
+        return words
+
+    def _stream_words(self, call: Call) -> Words:
+        d, (x, y) = StreamDescriptor, call.axes
+        words = np.zeros(len(d), np.int64)
+        words[d.X_AXIS], words[d.Y_AXIS] = _AXIS_SLOTS[x], _AXIS_SLOTS[y]
+        names = ("IN0", "IN1", "OUT") if len(call.tensors) == 3 else ("IN0", "OUT")
+        for tensor, name in zip(call.tensors, names, strict=True):
+            words[d[f"{name}_SLOT"]] = self._slot(tensor)
+            words[d[f"X_{name}"]], words[d[f"Y_{name}"]] = self._step(x, tensor), self._step(
+                y, tensor
+            )
+        return words
+
+    def _copy_words(self, call: Call) -> Words:
+        """A copy between two layouts: positions of both axes by absolute tables."""
+        d, (x, y), (source, target) = CopyDescriptor, call.axes, call.tensors
+        size = self._element(source).size
+        lanes = call.kernel.lanes(self.target)
+        words = self._copy_common(call.kernel, self._slot(source), self._slot(target), x, y)
+        granule = self._blocks_of(x)
+        along = call.kernel.mode == "along"
+        longest = granule if along else lanes
+        source_offsets = self._offsets(x, source)
+        if along:  # runs must be consecutive on both sides
+            source_offsets = _common_runs(source_offsets, self._offsets(x, target), size)
+        records, begin = chunks(source_offsets, size, longest, granule)
+        records[:, 1] = self._offsets(x, source)[records[:, 0]]
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_GRANULE] = granule
+        words[d.X_TARGET] = self._table(x, target)
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self._table(y, source), self._table(y, target)
+        if not along:
+            rows = self._blocks_of(y)
+            records, begin = chunks(self._offsets(y, target), size, lanes, rows)
+            words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.Y_GRANULE] = rows
+        return words
+
+    def _blocks_of(self, name: str) -> int:
+        """The block length of an axis at the innermost loop over it."""
+        block = max(1, self.sizes[name])
+        for _, step in self.schedule.steps():
+            if isinstance(step, Loop) and step.axis == name:
+                block = min(block, step.block)
+        return block
+
+    # packing
+
+    def _copy_kernel(self, pack: Pack) -> CopyKernel:
+        tensor = self.op.tensors[pack.tensor]
+        kind = element(tensor.dtype)
+        return CopyKernel(
+            tensor.dtype,
+            kind.accumulator.name,
+            "along" if self._packs_along(pack) else "across",
+            conj=tensor.conj and kind.parts == 2,
+            planar=kind.parts == 2,
+        )
+
+    def _packs_along(self, pack: Pack) -> bool:
+        """Whether the lanes, rather than the depth, are consecutive in the source."""
+        lanes, depth = self._axis(pack.lanes), self._axis(pack.depth)
+        return depth.unit_run(pack.tensor) <= lanes.unit_run(pack.tensor)
+
+    def _pack_words(self, pack: Pack) -> Words:
+        d, panels = CopyDescriptor, self.panels[pack.tensor]
+        kernel = self._copy_kernel(pack)
+        t, part = pack.tensor, self._element(pack.tensor).accumulator.part
+        lanes_at = np.arange(self._axis(pack.lanes).size, dtype=np.int64) % panels.lanes_block
+        lanes_target = lanes_at // pack.width * panels.panel + lanes_at % pack.width * (
+            part if kernel.planar else self._element(t).accumulator.size
+        )
+        depth_at = np.arange(self._axis(pack.depth).size, dtype=np.int64) % panels.depth_block
+        depth_target = depth_at * panels.row
+        size = self._element(t).size
+        vector = kernel.lanes(self.target)
+        along = kernel.mode == "along"
+        x, y = (pack.lanes, pack.depth) if along else (pack.depth, pack.lanes)
+        words = self._copy_common(kernel, self._slot(t), _PACK_SLOTS[t], x, y)
+        granule = pack.width if along else panels.depth_block
+        longest = pack.width if along else vector
+        records, begin = chunks(self._offsets(x, t), size, longest, granule)
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_GRANULE] = granule
+        words[d.X_TARGET] = self._keep(lanes_target if along else depth_target)
+        words[d.Y_SOURCE] = self._table(y, t)
+        words[d.Y_TARGET] = self._keep(depth_target if along else lanes_target)
+        if not along:
+            step = part if kernel.planar else self._element(t).accumulator.size
+            records, begin = chunks(lanes_target, step, vector, pack.width)
+            words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.Y_GRANULE] = pack.width
+        words[d.PLANE] = panels.plane
+        words[d.WIDTH], words[d.PANEL], words[d.ROW] = pack.width, panels.panel, panels.row
+        words[d.LANES_AXIS], words[d.DEPTH_AXIS] = _AXIS_SLOTS[pack.lanes], _AXIS_SLOTS[pack.depth]
+        return words
+
+    def _copy_common(
+        self, kernel: CopyKernel, source: Slot, target: Slot, x: str, y: str
+    ) -> Words:
+        d = CopyDescriptor
+        words = np.zeros(len(d), np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = source, target
+        words[d.X_AXIS], words[d.Y_AXIS] = _AXIS_SLOTS[x], _AXIS_SLOTS[y]
+        return words
+
+
+def _common_runs(source: Words, target: Words, size: int) -> Words:
+    """Offsets whose runs are the runs of both tables: broken wherever either is."""
+    broken = np.zeros(len(source), np.int64)
+    broken[1:] = (np.diff(source) != size) | (np.diff(target) != size)
+    return np.arange(len(source), dtype=np.int64) * size + np.cumsum(broken) * size
+
+

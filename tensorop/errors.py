@@ -1,0 +1,44 @@
+"""The error that a wrong spec or wrong sizes raise.
+
+Everything that the language can reject for its *text* or its *sizes* is an `EinsumError`, a
+`ValueError` as in numpy. It keeps the spec and the place of the fault, and prints the spec with a
+caret under that place, so that the reader sees which label of which operand is meant. Wrong *types*
+(object arrays, unsafe casts, an `out` that is no array) are plain `TypeError`s, again as in numpy.
+"""
+
+from __future__ import annotations
+
+
+class EinsumError(ValueError):
+    """A contraction that cannot be: a malformed spec, or sizes that disagree.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do.
+    spec : str
+        The spec as the caller wrote it; empty where there is none.
+    at, length : int
+        The part of `spec` that is at fault.
+
+    Examples
+    --------
+    >>> print(EinsumError("label 'j' has size 4 in operand 1, but 3 in operand 0", "ij,jk", 3))
+    label 'j' has size 4 in operand 1, but 3 in operand 0
+      ij,jk
+         ^
+    """
+
+    def __init__(self, message: str, spec: str = "", at: int = 0, length: int = 1) -> None:
+        # All of them are `args`, so that the error survives pickling between processes.
+        super().__init__(message, spec, at, length)
+        self.message = message
+        self.spec = spec
+        self.at = at
+        self.length = length
+
+    def __str__(self) -> str:
+        if not self.spec:
+            return self.message
+        line = "".join(" " if c.isspace() else c for c in self.spec)
+        return f"{self.message}\n  {line}\n  {' ' * self.at}{'^' * max(self.length, 1)}"

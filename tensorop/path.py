@@ -1,0 +1,110 @@
+"""The order in which n operands are contracted.
+
+In go a `Contraction` and the caller's `optimize`, in any form that numpy.einsum or opt_einsum takes;
+out comes a path: groups of positions in the list of operands still to be contracted, each group's
+result being appended to the list. The search itself is opt_einsum's, imported only when a search is
+needed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorop.spec import Contraction
+
+Path = tuple[tuple[int, ...], ...]
+
+
+def find_path(optimize: Any, contraction: Contraction) -> Path:
+    """The path for a contraction.
+
+    optimize: True, "auto" and other names of opt_einsum's algorithms; (name, memory limit in
+    elements); False: two at a time in the order given; an explicit path, with or without numpy's
+    leading "einsum_path"; or an optimizer, called with the label sets, the output's label set, the
+    sizes and the memory limit, as opt_einsum calls it.
+
+    Raises
+    ------
+    KeyError
+        An unknown name.
+    TypeError
+        None of the above.
+    """
+    n = len(contraction.operands)
+    explicit = _explicit(optimize)
+    if explicit is not None:
+        return explicit
+    if n <= 2 or optimize is False:
+        _check_form(optimize)
+        return (tuple(range(n)),)
+    search, limit = _search(optimize)
+    return _integers(search(*_problem(contraction), limit))
+
+
+def freeze(optimize: Any) -> Any:
+    """A hashable form of `optimize`, so that plans can be cached by it."""
+    if isinstance(optimize, (list, tuple)):
+        return tuple(freeze(entry) for entry in optimize)
+    return optimize
+
+
+def _explicit(optimize: Any) -> Path | None:
+    """The path that `optimize` spells out, if it does."""
+    if not isinstance(optimize, (list, tuple)):
+        return None
+    if optimize and isinstance(optimize[0], str):
+        return _integers(optimize[1:]) if optimize[0] == "einsum_path" else None
+    return _integers(optimize)
+
+
+def _integers(path: Sequence[Sequence[int]]) -> Path:
+    try:
+        return tuple(tuple(operator.index(p) for p in group) for group in path)
+    except TypeError:
+        raise TypeError(f"a path is a list of tuples of positions, not {path!r}") from None
+
+
+def _check_form(optimize: Any) -> None:
+    named = isinstance(optimize, (str, bool)) or optimize is None or callable(optimize)
+    if not named and not _is_limited(optimize):
+        raise TypeError(
+            f"optimize must be a bool, a name, (name, memory limit), a path or an optimizer, "
+            f"not {optimize!r}"
+        )
+
+
+def _is_limited(optimize: Any) -> bool:
+    """Whether this is (name, memory limit)."""
+    return (
+        isinstance(optimize, (list, tuple))
+        and len(optimize) == 2
+        and isinstance(optimize[0], str)
+        and (optimize[1] is None or isinstance(optimize[1], (int, float)))
+    )
+
+
+def _search(optimize: Any) -> tuple[Callable[..., Any], int | None]:
+    """The path search that `optimize` names, and its memory limit."""
+    _check_form(optimize)
+    name, limit = optimize if isinstance(optimize, (list, tuple)) else (optimize, None)
+    if callable(name):
+        return name, None
+    # Imported here because it takes a third of the package's import time, and few calls need it.
+    from opt_einsum.paths import get_path_fn
+
+    known = "auto" if name is True or name is None else name
+    return get_path_fn(known), None if limit is None else int(limit)
+
+
+def _problem(
+    contraction: Contraction,
+) -> tuple[list[frozenset[str]], frozenset[str], dict[str, int]]:
+    """The contraction as opt_einsum's path searches take it."""
+    from opt_einsum.parser import get_symbol
+
+    symbols = [get_symbol(i) for i in range(len(contraction.sizes))]
+    inputs = [frozenset(symbols[label] for label in term) for term in contraction.operands]
+    output = frozenset(symbols[label] for label in contraction.output)
+    return inputs, output, dict(zip(symbols, contraction.sizes, strict=True))

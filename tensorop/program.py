@@ -1,0 +1,323 @@
+"""A call of einsum, decided: everything that follows from the spec and the operands' layouts.
+
+In goes a `Request` (spec, layouts, options; no arrays), out comes a `Program`: the shape, dtype and
+strides of the result, which operands have to be copied and how, and the steps. Running it on arrays
+of those layouts decides nothing any more. `einsum` keeps programs in a cache; `compile` shows them.
+
+The back end takes operands of one dtype, in native byte order, aligned, with strides that are whole
+elements; whatever differs is copied first (`Copy`), and a result that cannot be written where it
+belongs goes through a temporary (`Program.through`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tensorop.dtypes import (
+    DType,
+    check_cast,
+    check_casting,
+    check_numeric,
+    compute_dtype,
+    is_half,
+    name_of,
+)
+from tensorop.errors import EinsumError
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.layout import Operand, Strides, combine, like, result_strides
+from tensorop.path import Path, find_path
+from tensorop.spec import Contraction, Spec, resolve
+from tensorop.tree import Step, plan_tree
+
+Array = np.ndarray[Any, DType]
+Layout = tuple[tuple[int, ...], Strides, DType, bool]  # shape, strides in bytes, dtype, aligned
+
+ORDERS = "CFAK"
+
+
+class Options(NamedTuple):
+    """The keywords of a call, as far as they decide how it runs.
+
+    scaled: alpha is not 1. through: write `out` through a temporary (it overlaps an operand).
+    joins: `out` takes part in the compute dtype, and is read (einsum; the ufuncs do neither).
+    """
+
+    dtype: DType | None = None
+    casting: Any = "safe"
+    order: str = "K"
+    optimize: Any = "auto"
+    conj: tuple[int, ...] = ()
+    scaled: bool = False
+    through: bool = False
+    joins: bool = True
+
+
+class Executable(Protocol):
+    """What the back end makes of a `TensorOp`."""
+
+    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """An array to allocate. strides: None for C order."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    strides: Strides | None
+
+    def allocate(self) -> Array:
+        if self.strides is None:
+            return np.empty(self.shape, self.dtype)
+        return np.ndarray(self.shape, self.dtype, None, 0, self.strides)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """How an operand becomes one that the back end takes: its part `index` (which leaves out
+    repetitions), cast into `storage`."""
+
+    index: tuple[slice, ...]
+    storage: Storage
+
+    def apply(self, array: Array) -> Array:
+        copy = self.storage.allocate()
+        np.copyto(copy, array[self.index], casting="unsafe")
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A result that is a view of the one operand: diagonals, then a permutation."""
+
+    diagonals: tuple[tuple[int, int], ...]
+    axes: tuple[int, ...]
+
+    def apply(self, array: Array) -> Any:
+        view = array
+        for first, second in self.diagonals:
+            view = view.diagonal(0, first, second)
+        view = view.transpose(self.axes)
+        if self.diagonals and array.flags.writeable:
+            view.flags.writeable = True  # numpy's diagonal is read-only, its einsum's is not
+        return view if view.ndim else view[()]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a call does.
+
+    dtype: the compute dtype, which is also that of a new result. work: the dtype that all steps run
+    in (float32 for half types in more than one step). result: the array to return where no `out` is
+    given. view: the whole result, where it is a view. copies: one an operand, None where it serves
+    as it is. through: the temporary that the last step writes, None where it writes the result.
+    steps: none where the result has no elements. sums_nothing: a summed label has size 0, so the one
+    step copies a zero instead of the operands.
+    """
+
+    contraction: Contraction
+    dtype: DType
+    work: DType
+    result: Storage
+    view: View | None = None
+    copies: tuple[Copy | None, ...] = ()
+    through: Storage | None = None
+    steps: tuple[Step, ...] = ()
+    sums_nothing: bool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the call is a single step on the caller's own arrays."""
+        one_step = len(self.steps) == 1 and self.steps[0].factor == 1 and self.through is None
+        return one_step and not any(self.copies) and not self.sums_nothing
+
+
+def decide(
+    spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: Options
+) -> Program:
+    """Decide a call.
+
+    layouts: of the operands. out: of the given `out`, if any.
+
+    Raises
+    ------
+    EinsumError
+        Sizes or options that do not fit the spec.
+    TypeError
+        Dtypes without kernels or without a permitted cast.
+    """
+    order = check_options(options)
+    contraction = resolve(spec, [shape for shape, *_ in layouts], None if out is None else out[0])
+    conj = _conjugated(contraction, layouts, options.conj)
+    if out is None and not options.scaled and len(layouts) == 1 and not conj[0]:
+        view = _view(contraction, layouts[0], options)
+        if view is not None:
+            return _viewing(contraction, layouts[0][2], view)
+    dtype = _decide_dtype(layouts, out, options)
+    conj = [flag and dtype.kind == "c" for flag in conj]
+    strides = result_strides(contraction, _moving(contraction, layouts), order, dtype.itemsize)
+    result = Storage(contraction.shape, dtype, strides)
+    path = find_path(options.optimize, contraction)
+    return _with_steps(contraction, layouts, out, result, path, conj, options.through)
+
+
+def check_options(options: Options) -> str:
+    """Check what numpy checks even where it makes no difference; returns the order's letter."""
+    check_casting(options.casting)
+    order = "K" if options.order is None else options.order
+    if not isinstance(order, str) or order.upper() not in tuple(ORDERS):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order.upper()
+
+
+def _conjugated(
+    contraction: Contraction, layouts: Sequence[Layout], positions: tuple[int, ...]
+) -> list[bool]:
+    flags = [False] * len(layouts)
+    for position in positions:
+        if not 0 <= position < len(layouts):
+            raise EinsumError(
+                f"conj names operand {position}, but the operands are 0 to {len(layouts) - 1}",
+                contraction.spec.text,
+            )
+        flags[position] = layouts[position][2].kind in "cO"
+    return flags
+
+
+def _decide_dtype(layouts: Sequence[Layout], out: Layout | None, options: Options) -> DType:
+    dtypes = tuple(layout[2] for layout in layouts)
+    for source in dtypes:
+        check_numeric(source)
+    joined = dtypes if out is None or not options.joins else (*dtypes, out[2])
+    dtype = compute_dtype(joined, options.dtype)
+    for i, source in enumerate(dtypes):
+        check_cast(f"operand {i}", source, dtype, options.casting)
+    if out is not None:
+        check_cast("the result", dtype, out[2], options.casting)
+        if options.joins:
+            check_cast("out", out[2], dtype, options.casting)
+    return dtype
+
+
+def _view(contraction: Contraction, layout: Layout, options: Options) -> View | None:
+    """The view that is the result of a one-operand call, if it sums nothing."""
+    kind = layout[2].kind
+    if contraction.summed or kind in "OSUT":
+        return None
+    labels = list(contraction.operands[0])
+    diagonals = []
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            diagonals.append((first, second))
+            labels = [l for axis, l in enumerate(labels) if axis not in (first, second)]
+            labels.append(label)
+    return View(tuple(diagonals), tuple(labels.index(label) for label in contraction.output))
+
+
+def _viewing(contraction: Contraction, dtype: DType, view: View) -> Program:
+    return Program(contraction, dtype, dtype, Storage(contraction.shape, dtype, None), view)
+
+
+def _moving(contraction: Contraction, layouts: Sequence[Layout]) -> list[Operand]:
+    pairs = zip(contraction.operands, layouts, strict=True)
+    return [combine(labels, shape, strides) for labels, (shape, strides, *_) in pairs]
+
+
+def _with_steps(
+    contraction: Contraction,
+    layouts: Sequence[Layout],
+    out: Layout | None,
+    result: Storage,
+    path: Path,
+    conj: list[bool],
+    through: bool,
+) -> Program:
+    """Fit operands and result to the back end, and plan the steps."""
+    if 0 in contraction.shape:
+        return Program(contraction, result.dtype, result.dtype, result)
+    if 0 in contraction.sizes:
+        program, target = _target(contraction, out, result, result.dtype, through)
+        return replace(program, steps=(_zero(contraction, target),), sums_nothing=True)
+    for work in (result.dtype, np.dtype(np.float32)):
+        prepared = [
+            _prepare(labels, layout, work)
+            for labels, layout in zip(contraction.operands, layouts, strict=True)
+        ]
+        operands = [operand for operand, _ in prepared]
+        program, target = _target(contraction, out, result, work, through)
+        steps = plan_tree(contraction, operands, target, path, name_of(work), conj)
+        # Intermediate results of half types stay in float32: then every step runs in it.
+        if len(steps) == 1 or not is_half(name_of(work)):
+            break
+    return replace(program, copies=tuple(copy for _, copy in prepared), steps=steps)
+
+
+def _prepare(
+    labels: tuple[int, ...], layout: Layout, work: DType
+) -> tuple[Operand, Copy | None]:
+    """An operand as steps in `work` read it (strides in elements), and the copy that this takes."""
+    shape, strides, _, _ = layout
+    if _is_usable(layout, work):
+        moving = combine(labels, shape, strides)
+        return Operand(moving.labels, tuple(s // work.itemsize for s in moving.strides)), None
+    index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
+    shape = tuple(min(n, 1) if stride == 0 else n for n, stride in zip(shape, strides, strict=True))
+    copied = Storage(shape, work, like(shape, strides, work.itemsize))
+    elements = like(shape, strides, 1)
+    return combine(labels, shape, elements), Copy(index, copied)
+
+
+def _is_usable(layout: Layout, work: DType) -> bool:
+    shape, strides, dtype, aligned = layout
+    moves = (stride for n, stride in zip(shape, strides, strict=True) if n > 1)
+    return (
+        aligned
+        and dtype.isnative
+        and dtype.kind != "O"
+        and name_of(dtype) == name_of(work)
+        and all(stride % work.itemsize == 0 for stride in moves)
+    )
+
+
+def _target(
+    contraction: Contraction, out: Layout | None, result: Storage, work: DType, through: bool
+) -> tuple[Program, Strides]:
+    """The program without its steps, and the strides, in elements, that the last step writes."""
+    program = Program(contraction, result.dtype, work, result)
+    if out is None:
+        shape, strides, fits = result.shape, result.strides or (), work == result.dtype
+    else:
+        shape, strides = out[0], out[1]
+        fits = not through and _is_usable(out, work) and not _may_overlap_itself(out)
+    if not fits:
+        strides = like(shape, strides, work.itemsize)
+        program = replace(program, through=Storage(shape, work, strides))
+    return program, tuple(stride // work.itemsize for stride in strides)
+
+
+def _may_overlap_itself(layout: Layout) -> bool:
+    """Whether two elements of an array may share memory, judged by its strides alone."""
+    shape, strides, dtype, _ = layout
+    reach = dtype.itemsize
+    for stride, n in sorted((abs(s), n) for n, s in zip(shape, strides, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach = stride * (n - 1) + reach
+    return False
+
+
+def _zero(contraction: Contraction, strides: Strides) -> Step:
+    """The step that a contraction over nothing comes to: copying a zero everywhere."""
+    axes = zip(contraction.output, strides, strict=True)
+    dimensions = tuple(
+        Dimension(DimType.C, contraction.sizes[label], (0, s), name=contraction.names[label])
+        for label, s in axes
+        if contraction.sizes[label] > 1
+    )
+    return dimensions

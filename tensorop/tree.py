@@ -1,0 +1,223 @@
+"""From n operands to a sequence of one- and two-operand steps, each a `TensorOp`.
+
+In go a `Contraction`, the operands' strides, the strides of the result and a path; out come the
+`Step`s to run one after the other. Operands are numbered slots: first the caller's, then one an
+intermediate result, and the last step writes the result. No arrays are needed.
+
+A label that only one operand has, and that nothing later needs, is summed before the operand is
+multiplied: a sum of products costs as much as the product of sums is large. Intermediate results are
+dense, with batch labels outermost, then those of the first and those of the second operand, which is
+the order in which a matrix product writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tensorop.errors import EinsumError
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.layout import Operand
+from tensorop.path import Path
+from tensorop.spec import Contraction
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a tree.
+
+    op: what it does, with strides in elements. inputs: the slots it reads. output: the slot it
+    writes. size: elements of the intermediate result, None for the last step, which writes the
+    result itself. factor: what its alpha is multiplied by, because summing over labels that no
+    operand moves along is multiplication. text: the step as a spec, for readers.
+    """
+
+    op: TensorOp
+    inputs: tuple[int, ...]
+    output: int
+    size: int | None
+    factor: int
+    text: str
+
+
+def plan_tree(
+    contraction: Contraction,
+    operands: Sequence[Operand],
+    out_strides: Sequence[int],
+    path: Path,
+    dtype: str,
+    conj: Sequence[bool],
+) -> tuple[Step, ...]:
+    """The steps of a contraction, none of whose labels has size 0.
+
+    operands: strides in elements. out_strides: of the result, in elements, an entry a dimension.
+    path: groups of positions, as opt_einsum writes them. dtype: the back end's name.
+    conj: for each operand, whether its conjugate is meant.
+
+    Raises
+    ------
+    EinsumError
+        A position of the path that does not exist.
+    RuntimeError
+        The path ends before everything is contracted.
+    """
+    planner = _Planner(contraction, operands, out_strides, dtype, conj)
+    for group in path:
+        planner.run_group(group)
+    return planner.finish()
+
+
+class _Planner:
+    """The state of a tree under construction: which slots still wait to be contracted."""
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        operands: Sequence[Operand],
+        out_strides: Sequence[int],
+        dtype: str,
+        conj: Sequence[bool],
+    ) -> None:
+        self.contraction = contraction
+        self.dtype = dtype
+        self.tensors = list(operands)
+        self.conj = list(conj)
+        self.live = list(range(len(operands)))
+        self.steps: list[Step] = []
+        sizes = contraction.sizes
+        axes = zip(contraction.output, out_strides, strict=True)
+        self.result = {label: stride for label, stride in axes if sizes[label] > 1}
+        # How many waiting operands, and the result, need each label.
+        self.uses = [0] * len(sizes)
+        for labels in (self.result, *(o.labels for o in operands)):
+            for label in labels:
+                self.uses[label] += 1
+        unmoved = [label for label in contraction.summed if not self.uses[label]]
+        self.factor = math.prod(sizes[label] for label in unmoved)
+        self.products_left = len(self.live) - 1
+
+    def run_group(self, group: tuple[int, ...]) -> None:
+        """Contract the operands at some positions of the waiting list, two at a time."""
+        self._check_group(group)
+        slots = [self.live[position] for position in group]
+        for position in sorted(group, reverse=True):
+            del self.live[position]
+        slot = slots[0]
+        if len(slots) == 1 and self.products_left:
+            slot = self._reduce(slot)
+        for other in slots[1:]:
+            slot = self._multiply(slot, other)
+        self.live.append(slot)
+
+    def _check_group(self, group: tuple[int, ...]) -> None:
+        n = len(self.live)
+        if not group or len(set(group)) < len(group) or not all(0 <= p < n for p in group):
+            raise EinsumError(
+                f"step {group} of the path does not fit: its positions must be different "
+                f"and below {n}, the number of operands left at that step",
+                self.contraction.spec.text,
+            )
+
+    def finish(self) -> tuple[Step, ...]:
+        if self.products_left:
+            raise RuntimeError(
+                f"invalid path: {self.products_left} more operand(s) would have to be contracted"
+            )
+        if not self.steps or self.steps[-1].size is not None:
+            self._emit((self.live[0],), self.result, last=True)
+        return tuple(self.steps)
+
+    def _multiply(self, first: int, second: int) -> int:
+        """A two-operand step; returns the slot of its result."""
+        inputs = (self._reduce(first), self._reduce(second))
+        self.products_left -= 1
+        a, b = (self._take(slot).labels for slot in inputs)
+        if not self.products_left:
+            return self._emit(inputs, self.result, last=True)
+        common = set(a) & set(b)
+        shared = [label for label in a if label in common]
+        lone = [label for label in (*a, *b) if label not in common]
+        return self._emit(inputs, self._dense([*shared, *lone]))
+
+    def _reduce(self, slot: int) -> int:
+        """Sum the labels that only this operand has; returns the slot to go on with."""
+        labels = self.tensors[slot].labels
+        if all(self.uses[label] > 1 for label in labels):
+            return slot
+        self._take(slot)
+        return self._emit((slot,), self._dense(labels))
+
+    def _take(self, slot: int) -> Operand:
+        for label in self.tensors[slot].labels:
+            self.uses[label] -= 1
+        return self.tensors[slot]
+
+    def _dense(self, labels: Sequence[int]) -> dict[int, int]:
+        """Strides of an intermediate result that keeps, of these labels, what is still needed."""
+        strides: dict[int, int] = {}
+        step = 1
+        for label in reversed(labels):
+            if self.uses[label]:
+                strides[label] = step
+                step *= self.contraction.sizes[label]
+        return dict(reversed(strides.items()))
+
+    def _emit(self, inputs: tuple[int, ...], target: dict[int, int], last: bool = False) -> int:
+        """Append the step that computes the labels of `target`, with these strides."""
+        sizes = self.contraction.sizes
+        self.steps.append(
+            Step(
+                self._operation(inputs, target),
+                inputs,
+                len(self.tensors),
+                None if last else math.prod(sizes[label] for label in target),
+                self.factor if last else 1,
+                self._text(inputs, target),
+            )
+        )
+        self.tensors.append(Operand(tuple(target), tuple(target.values())))
+        # A sum keeps its operand's conjugation to come; a product has applied it.
+        self.conj.append(len(inputs) == 1 and self.conj[inputs[0]])
+        for label in target:
+            self.uses[label] += 1
+        return len(self.tensors) - 1
+
+    def _operation(self, inputs: tuple[int, ...], target: dict[int, int]) -> TensorOp:
+        """The `TensorOp` of a step: one dimension a label, its type by which tensors have it."""
+        tables = [
+            dict(zip(t.labels, t.strides, strict=True))
+            for t in (self.tensors[slot] for slot in inputs)
+        ]
+        summed = dict.fromkeys(label for t in tables for label in t if label not in target)
+        dimensions = tuple(
+            Dimension(
+                _dim_type([label in t for t in tables], label in target),
+                self.contraction.sizes[label],
+                (*(t.get(label, 0) for t in tables), target.get(label, 0)),
+                name=self.contraction.names[label],
+            )
+            for label in (*target, *summed)
+        )
+        tensors = [Tensor(f"in{i}", self.dtype, self.conj[s]) for i, s in enumerate(inputs)]
+        main = Primitive.GEMM
+        if len(inputs) == 1:
+            reduction = Primitive.OR if self.dtype == "bool" else Primitive.SUM
+            main = reduction if summed else Primitive.COPY
+        return TensorOp((*tensors, Tensor("out", self.dtype)), dimensions, main)
+
+    def _text(self, inputs: tuple[int, ...], target: dict[int, int]) -> str:
+        names = self.contraction.names
+        separator = "" if all(len(name) == 1 for name in names) else " "
+        terms = [self.tensors[slot].labels for slot in inputs]
+        shown = [separator.join(names[label] for label in term) for term in (*terms, target)]
+        return f"{','.join(shown[:-1])}->{shown[-1]}"
+
+
+def _dim_type(inputs: Sequence[bool], kept: bool) -> DimType:
+    """The type of a dimension, by the inputs that move along it and whether the result does."""
+    if not kept:
+        return DimType.K
+    if inputs == [True, False]:
+        return DimType.M
+    return DimType.N if inputs == [False, True] else DimType.C

@@ -1,0 +1,174 @@
+"""What "wrong" means, once for all tests.
+
+A result is wrong if it lies outside c * k * eps * (|A||B|) of a reference in higher precision: k
+terms were summed, each rounded in the accumulator's type, whose unit is eps; |A||B| is the same
+operation on absolute values, so that cancellation is not held against anybody. To that comes one
+rounding to the output's own type. Integers and bool are exact. A nonlinear last touch stretches
+the bound by its derivative; where the bound reaches a pole (1/x near 0) any result is right.
+
+`assert_right` judges an operation on strided operands; `assert_close` any array whose reference and
+magnitude the test has computed itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from tensorop import reference
+from tensorop.dtypes import name_of, working_dtype
+from tensorop.ir import UNARY, Dimension, DimType, Primitive, Tensor, TensorOp
+
+Array = NDArray[Any]
+C = 4.0
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A one-dimensional buffer and the position of the tensor's first element in it."""
+
+    buffer: Array
+    base: int = 0
+
+    @property
+    def array(self) -> Array:
+        return self.buffer[self.base :]
+
+    def map(self, function: Callable[[Array], Array]) -> Operand:
+        return Operand(function(self.buffer), self.base)
+
+    def copy(self) -> Operand:
+        return self.map(np.copy)
+
+    def view(self, dimensions: Sequence[Dimension], tensor: int) -> Array:
+        """The elements that the kept dimensions reach."""
+        kept = [d for d in dimensions if d.type != DimType.K]
+        step = self.buffer.itemsize
+        strides = [d.strides[tensor] * step for d in kept]
+        return as_strided(self.array, [d.size for d in kept], strides)
+
+
+def assert_close(
+    actual: Array, expected: Array, magnitude: Array, k: int, *, slack: Any = 0.0, c: float = C
+) -> None:
+    """Each element within c * k * eps * magnitude of `expected`, plus one rounding and `slack`."""
+    dtype = actual.dtype
+    if dtype.kind in "biu":
+        np.testing.assert_array_equal(actual, expected.astype(dtype))
+        return
+    name = name_of(dtype)
+    wide = reference.higher_precision(name)
+    actual, expected = actual.astype(wide), expected.astype(wide)
+    storage, unit = _finfo(dtype), _finfo(working_dtype(name))
+    with np.errstate(all="ignore"):
+        bound = c * k * float(unit.eps) * magnitude + slack
+        bound = bound + float(storage.eps) * np.abs(expected) + _tiny(storage)
+        fits = np.abs(actual - expected) <= bound
+        finite = np.isfinite(actual) & np.isfinite(expected)
+        overflows = ~np.isfinite(actual) & (np.abs(expected) + bound >= float(storage.max))
+        both = ~np.isfinite(actual) & ~np.isfinite(expected)
+        if dtype.kind != "c":  # complex products of infinities are NaN here and infinite there
+            both &= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+        right = (finite & fits) | overflows | both | np.isposinf(bound)
+    if not np.all(right):
+        where = tuple(np.argwhere(~right)[0])
+        raise AssertionError(
+            f"{np.count_nonzero(~right)} of {right.size} wrong; at {where}: {actual[where]!r}, "
+            f"expected {expected[where]!r} within {np.broadcast_to(bound, right.shape)[where]!r}"
+        )
+
+
+def assert_right(
+    op: TensorOp,
+    before: Sequence[Operand],
+    out: Operand,
+    alpha: Any = None,
+    beta: Any = None,
+    bias: Operand | None = None,
+    *,
+    c: float = C,
+) -> None:
+    """`out` holds what `op` makes of the operands as they were before."""
+    wide = reference.higher_precision(op.dtype)
+    plain = replace(op, last_touch=Primitive.NONE)
+    expected = _run(plain, before, wide, alpha, beta, bias)
+    if wide.kind in "biu":
+        expected = _run(op, before, wide, alpha, beta, bias)
+        np.testing.assert_array_equal(out.view(op.dimensions, op.out), expected)
+        return
+    magnitude = _magnitude(plain, before, alpha, beta, bias)
+    k = op.size_of(DimType.K) + 3
+    eps = float(_finfo(working_dtype(op.dtype)).eps)
+    slack = _stretch(op.last_touch, expected, c * k * eps * magnitude)
+    final = _run(op, before, wide, alpha, beta, bias)
+    actual = out.view(op.dimensions, op.out)
+    assert_close(actual, final, np.abs(final), 1, slack=slack, c=c)
+
+
+def _run(
+    op: TensorOp,
+    operands: Sequence[Operand],
+    wide: np.dtype[Any],
+    alpha: Any,
+    beta: Any,
+    bias: Operand | None,
+) -> Array:
+    widened = [x.map(lambda a: a.astype(wide)) for x in operands[-1:]]
+    arrays = [x.array for x in [*operands[:-1], *widened]]
+    bias_array = None if bias is None else bias.array
+    reference.run(op, arrays, alpha, beta, bias_array, precision=wide)
+    return widened[0].view(op.dimensions, op.out)
+
+
+def _magnitude(
+    op: TensorOp, operands: Sequence[Operand], alpha: Any, beta: Any, bias: Operand | None
+) -> Array:
+    """The operation on absolute values."""
+    wide = reference.higher_precision(op.dtype)
+    real = np.dtype(np.zeros(1, wide).real.dtype)
+    if op.main in UNARY:
+        # The error of f(x) is relative to f(x): judge a copy of it.
+        result = Operand(np.zeros(operands[-1].buffer.size, wide), operands[-1].base)
+        first = replace(op, first_touch=Primitive.ZERO)
+        reference.run(first, [operands[0].array, result.array], precision=wide)
+        operands = [result, operands[-1]]
+        dimensions = tuple(replace(d, strides=d.strides[-1:] * 2) for d in op.dimensions)
+        op = replace(op, main=Primitive.COPY, dimensions=dimensions)
+    swap = {Primitive.SUB: Primitive.ADD, Primitive.MIN: Primitive.MAX}
+    tensors = tuple(Tensor(t.role, real.name) for t in op.tensors)
+    op = replace(op, tensors=tensors, main=swap.get(op.main, op.main))
+    absolute = [x.map(lambda a: np.abs(a.astype(wide)).astype(real)) for x in operands]
+    scale = [None if s is None else np.abs(s) for s in (alpha, beta)]
+    against = None if bias is None else bias.map(lambda a: np.abs(a.astype(wide)).astype(real))
+    return _run(op, absolute, real, *scale, against)
+
+
+def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
+    """How far the last touch moves its result when its argument moves by the bound."""
+    size = np.abs(x)
+    with np.errstate(all="ignore"):
+        far = size > 4 * bound
+        if last == Primitive.SQUARE:
+            return np.asarray(2 * size * bound + bound**2)
+        if last == Primitive.SQRT:
+            return np.where(far | (bound == 0), bound / np.sqrt(size + (size == 0)), np.inf)
+        if last == Primitive.RECIPROCAL:
+            return np.where(far | (bound == 0), 2 * bound / (size**2 + (size == 0)), np.inf)
+    return bound if last != Primitive.ZERO else np.zeros_like(bound)
+
+
+def _finfo(dtype: np.dtype[Any]) -> Any:
+    if dtype.name == "bfloat16":
+        import ml_dtypes  # optional: only tests of the half types need it
+
+        return ml_dtypes.finfo(dtype)
+    return np.finfo(dtype)
+
+
+def _tiny(info: Any) -> float:
+    return float(info.smallest_subnormal)
