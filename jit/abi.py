@@ -92,8 +92,9 @@ class Node(IntEnum):
     else the frame's size of axis slot AXIS (as set by an outer loop over the same axis):
         if AXIS >= 0: START[AXIS] = outer start + i; SIZE[AXIS] = min(BLOCK, extent - i)
         for each move: frame[slot] += stride * (i / BLOCK)        (stride: bytes an iteration)
-                   or: frame[slot] = entry value + table[START[AXIS] + i]   (table of byte offsets, when
-                       the table's address is not 0; without an axis: table[i / BLOCK])
+                   or: frame[slot] += table[START[AXIS]] - table[outer start]
+                       (table of byte offsets from the axis' beginning, when its address is not 0;
+                       without an axis: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
     On leaving, the frame is as it was. With POLL, every iteration first looks at the call record's

@@ -13,7 +13,7 @@ Integers are i64, addresses are opaque pointers, strides are in bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -30,6 +30,8 @@ VOID = ir.VoidType()
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
 Value: TypeAlias = ir.Value
+Integer: TypeAlias = ir.Value | int  # a generated i64, or a constant
+Branch: TypeAlias = AbstractContextManager[object]
 
 
 @dataclass
@@ -88,38 +90,38 @@ class Code:
     def int(self, value: int) -> Value:
         return ir.Constant(WORD, value)
 
-    def _word(self, value: Value | int) -> Value:
+    def _word(self, value: Integer) -> Value:
         return self.int(value) if isinstance(value, int) else value
 
-    def add(self, a: Value | int, b: Value | int) -> Value:
+    def add(self, a: Integer, b: Integer) -> Value:
         return self.builder.add(self._word(a), self._word(b))
 
-    def sub(self, a: Value | int, b: Value | int) -> Value:
+    def sub(self, a: Integer, b: Integer) -> Value:
         return self.builder.sub(self._word(a), self._word(b))
 
-    def mul(self, a: Value | int, b: Value | int) -> Value:
+    def mul(self, a: Integer, b: Integer) -> Value:
         return self.builder.mul(self._word(a), self._word(b))
 
-    def less(self, a: Value | int, b: Value | int) -> Value:
+    def less(self, a: Integer, b: Integer) -> Value:
         return self.builder.icmp_signed("<", self._word(a), self._word(b))
 
-    def equal(self, a: Value | int, b: Value | int) -> Value:
+    def equal(self, a: Integer, b: Integer) -> Value:
         return self.builder.icmp_signed("==", self._word(a), self._word(b))
 
     def nonzero(self, a: Value) -> Value:
         return self.builder.icmp_signed("!=", a, ir.Constant(a.type, 0))
 
-    def min(self, a: Value | int, b: Value | int) -> Value:
+    def min(self, a: Integer, b: Integer) -> Value:
         a, b = self._word(a), self._word(b)
         return self.builder.select(self.less(a, b), a, b)
 
-    def max(self, a: Value | int, b: Value | int) -> Value:
+    def max(self, a: Integer, b: Integer) -> Value:
         a, b = self._word(a), self._word(b)
         return self.builder.select(self.less(a, b), b, a)
 
     # memory
 
-    def at(self, base: Value, offset: Value | int) -> Value:
+    def at(self, base: Value, offset: Integer) -> Value:
         """The address `offset` bytes after `base`."""
         if isinstance(offset, int) and offset == 0:
             return base
@@ -131,19 +133,19 @@ class Code:
     def store(self, value: Value, address: Value, align: int = 1) -> None:
         self.builder.store(value, address, align=align)
 
-    def _word_address(self, record: Value, index: Value | int) -> Value:
+    def _word_address(self, record: Value, index: Integer) -> Value:
         index = self.int(int(index)) if isinstance(index, int) else index
         return self.builder.gep(record, [index], source_etype=WORD)
 
-    def word(self, record: Value, index: Value | int) -> Value:
+    def word(self, record: Value, index: Integer) -> Value:
         """Word `index` of a record, as an integer."""
         return self.load(self._word_address(record, index), WORD, 8)
 
-    def pointer(self, record: Value, index: Value | int) -> Value:
+    def pointer(self, record: Value, index: Integer) -> Value:
         """Word `index` of a record, as an address."""
         return self.load(self._word_address(record, index), POINTER, 8)
 
-    def set_word(self, record: Value, index: Value | int, value: Value | int) -> None:
+    def set_word(self, record: Value, index: Integer, value: Integer) -> None:
         self.store(self._word(value), self._word_address(record, index), 8)
 
     def stack(self, type_: ir.Type, count: int = 1, align: int = 64) -> Value:
@@ -157,9 +159,7 @@ class Code:
     # control flow
 
     @contextmanager
-    def loop(
-        self, stop: Value | int, start: Value | int = 0, step: Value | int = 1
-    ) -> Iterator[Value]:
+    def loop(self, stop: Integer, start: Integer = 0, step: Integer = 1) -> Iterator[Value]:
         """`for index in range(start, stop, step)`."""
         with self.reduce(stop, [], start, step) as carried:
             yield carried.index
@@ -167,10 +167,10 @@ class Code:
     @contextmanager
     def reduce(
         self,
-        stop: Value | int,
+        stop: Integer,
         initial: Sequence[Value],
-        start: Value | int = 0,
-        step: Value | int = 1,
+        start: Integer = 0,
+        step: Integer = 1,
     ) -> Iterator[Carried]:
         """A loop with carried values: `update` hands them on; after the block `values` holds the
         results. The test is at the bottom, behind a guard, as a compiler would rotate it."""
@@ -208,10 +208,31 @@ class Code:
             yield
 
     @contextmanager
-    def either(self, condition: Value) -> Iterator[tuple[object, object]]:
+    def either(self, condition: Value) -> Iterator[tuple[Branch, Branch]]:
         """`if condition: (then) else: (otherwise)`, each entered with `with`."""
         with self.builder.if_else(condition) as branches:
             yield branches
+
+    def choose(
+        self,
+        condition: Value,
+        then: Callable[[], Sequence[Value]],
+        otherwise: Callable[[], Sequence[Value]],
+    ) -> list[Value]:
+        """The values of one of two branches; only the chosen one runs."""
+        ways: list[tuple[Sequence[Value], ir.Block]] = []
+        with self.builder.if_else(condition) as branches:
+            for branch, way in zip(branches, (then, otherwise), strict=True):
+                with branch:
+                    values = way()
+                    ways.append((values, self.builder.block))
+        results = []
+        for alternatives in zip(*(values for values, _ in ways), strict=True):
+            phi = self.builder.phi(alternatives[0].type)
+            for value, (_, block) in zip(alternatives, ways, strict=True):
+                phi.add_incoming(value, block)
+            results.append(phi)
+        return results
 
     @contextmanager
     def forever(self) -> Iterator[Callable[[], None]]:
@@ -226,7 +247,7 @@ class Code:
             builder.branch(body)
         builder.position_at_end(done)
 
-    def leave(self, result: Value | int) -> None:
+    def leave(self, result: Integer) -> None:
         """`return result`, inside a `when`."""
         self.builder.ret(self._word(result))
 
@@ -235,11 +256,11 @@ class Code:
     def atomic_load(self, address: Value, type_: ir.Type = WORD) -> Value:
         return self.builder.load_atomic(address, "seq_cst", type_.width // 8, typ=type_)
 
-    def atomic(self, operation: str, address: Value, value: Value | int) -> Value:
+    def atomic(self, operation: str, address: Value, value: Integer) -> Value:
         """Read, modify (add, sub, and, xchg), write; returns what was there before."""
         return self.builder.atomic_rmw(operation, address, self._word(value), "seq_cst")
 
-    def compare_exchange(self, address: Value, expected: Value | int, value: Value | int) -> Value:
+    def compare_exchange(self, address: Value, expected: Integer, value: Integer) -> Value:
         """Store `value` if `expected` is there; returns whether it was."""
         result = self.builder.cmpxchg(
             address, self._word(expected), self._word(value), "seq_cst", "seq_cst"

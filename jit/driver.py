@@ -19,19 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, NodeKind, Role, When
-from tensorop.jit.builder import POINTER, WORD, Code, Value
+from tensorop.jit.builder import POINTER, WORD, Code, Integer, Value
 from tensorop.jit.target import Target
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region
 _MOVE_WORDS = 3
-
-_Index: TypeAlias = Value | int
 
 
 def emit_driver(module: ir.Module, target: Target, *, team: bool) -> None:
@@ -62,9 +59,10 @@ def words(code: Code, count: int) -> Value:
     return code.stack(WORD, count, align=WORD_BYTES)
 
 
-def cell(code: Code, record: Value, index: _Index) -> Value:
+def cell(code: Code, record: Value, index: Integer) -> Value:
     """The address of a word of a record."""
-    return code.at(record, code.mul(index, WORD_BYTES) if isinstance(index, Value) else index * 8)
+    offset = index * WORD_BYTES if isinstance(index, int) else code.mul(index, WORD_BYTES)
+    return code.at(record, offset)
 
 
 def copy_words(code: Code, to: Value, source: Value, count: int) -> None:
@@ -124,7 +122,7 @@ class _Cells:
 
 @contextmanager
 def _iterations(
-    code: Code, node: Value, frame: Value, extent: Value, first: _Index, stop: Value
+    code: Code, node: Value, frame: Value, extent: Value, first: Integer, stop: Value
 ) -> Iterator[Value]:
     """The iterations of a LOOP from number `first` up to element `stop`: the frame set for each,
     and restored after them. Yields the number of the iteration."""
@@ -137,6 +135,7 @@ def _iterations(
     entry = words(code, Node.MAX_MOVES)
     moves = _Moves(code, node, frame, entry)
     moves.remember()
+    origin = code.builder.select(has_axis, was_start, code.int(0))
     with code.reduce(stop, [_value(code, first)], code.mul(first, block), block) as loop:
         element, (number,) = loop.index, loop.values
         with code.when(polls):
@@ -149,7 +148,7 @@ def _iterations(
         code.store(code.min(block, code.sub(extent, element)), cells.size, WORD_BYTES)
         code.store(code.builder.and_(was_first, is_first), cells.first, WORD_BYTES)
         code.store(code.builder.and_(was_last, is_last), cells.last, WORD_BYTES)
-        moves.apply(number, code.builder.select(has_axis, start, number))
+        moves.apply(number, code.builder.select(has_axis, start, number), origin)
         yield number
         loop.update([code.add(number, 1)])
     for address, value in zip(cells.all(), before, strict=True):
@@ -157,7 +156,7 @@ def _iterations(
     moves.undo()
 
 
-def _value(code: Code, value: _Index) -> Value:
+def _value(code: Code, value: Integer) -> Value:
     return code.int(value) if isinstance(value, int) else value
 
 
@@ -181,8 +180,8 @@ class _Moves:
         with self._each() as (i, _, slot):
             code.set_word(self.entry, i, code.word(self.frame, slot))
 
-    def apply(self, number: Value, index: Value) -> None:
-        """slot = entry value + stride * number, or + table[index]."""
+    def apply(self, number: Value, index: Value, origin: Value) -> None:
+        """slot = entry value + stride * number, or + table[index] - table[origin]."""
         code = self.code
         with self._each() as (i, move, slot):
             base, table = code.word(self.entry, i), code.pointer(move, 2)
@@ -191,7 +190,8 @@ class _Moves:
                     step = code.mul(code.word(move, 1), number)
                     code.set_word(self.frame, slot, code.add(base, step))
                 with scattered:
-                    code.set_word(self.frame, slot, code.add(base, code.word(table, index)))
+                    step = code.sub(code.word(table, index), code.word(table, origin))
+                    code.set_word(self.frame, slot, code.add(base, step))
 
     def undo(self) -> None:
         code = self.code
@@ -258,9 +258,7 @@ def _emit_spans(module: ir.Module, target: Target) -> None:
     Counted in the first blocks, which are the largest: on a copy of the frame, each loop leaves the
     size that its first iteration would.
     """
-    code, (node, frame, spans) = function(
-        module, target, "driver.spans", "node", "frame", "spans"
-    )
+    code, (node, frame, spans) = function(module, target, "driver.spans", "node", "frame", "spans")
     trial, chain = words(code, Frame.WORDS), code.stack(POINTER, align=WORD_BYTES)
     copy_words(code, trial, frame, Frame.WORDS)
     code.store(code.pointer(node, Node.CHILD), chain, WORD_BYTES)
@@ -293,7 +291,7 @@ def _emit_share(module: ir.Module, target: Target) -> None:
     return_if(code, code.call("driver.poll", WORD, [own]))
     moves = _Moves(code, node, own, words(code, Node.MAX_MOVES))
     moves.remember()
-    moves.apply(share, share)
+    moves.apply(share, share, code.int(0))
     total, shares = code.word(spans, 0), code.word(node, Node.SHARES)
     low = code.builder.sdiv(code.mul(total, share), shares)
     high = code.builder.sdiv(code.mul(total, code.add(share, 1)), shares)

@@ -85,6 +85,14 @@ class Element:
         return element("float32") if self.half else self
 
     @property
+    def real(self) -> Element:
+        """The element type of one part."""
+        if self.parts == 1:
+            return self
+        name = "longdouble" if self.part > 8 else f"float{8 * self.part}"
+        return Element(name, self.kind, self.part, self.part)
+
+    @property
     def vectorises(self) -> bool:
         return not isinstance(self.storage, _X87)
 

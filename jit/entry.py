@@ -2,17 +2,17 @@
 
 `machine()` compiles the driver and the team, once a process, and gives:
 
-- `launch(prepared, in0, in1, out, aux, scalars, scratch)`: run a prepared plan. Every argument but the
-  first is an array (its data address is taken) or an address. It is a generated built-in function:
-  it reads the arrays' addresses itself, and for a plan marked LONG it releases the GIL and takes it
-  again about every 10 ms to look for signals, so that Ctrl-C ends the call cleanly: no thread touches
-  the arrays any more when the exception is raised.
-- `launch_plain`: the same through cffi, without looking for signals. The reference, and the way where
-  a built-in function cannot be made (not CPython) or where arrays do not look as expected.
+- `launch(prepared, in0, in1, out, aux, scalars, scratch)`: run a prepared plan. Every argument but
+  the first is an array (its data address is taken) or an address. It is a generated built-in
+  function: it reads the arrays' addresses itself, and for a plan marked LONG it releases the GIL
+  and takes it again about every 10 ms to look for signals, so that Ctrl-C ends the call cleanly: no
+  thread touches the arrays any more when the exception is raised.
+- `launch_plain`: the same through cffi, without looking for signals. The reference, and the way
+  where a built-in function cannot be made (not CPython) or arrays do not look as expected.
 - `execute(call record)`: the driver alone, on records made by the caller.
 
-A prepared plan is a call record followed by a frame. Both are copied to the stack of the call, so one
-prepared plan may run in many threads and again inside itself (from a signal handler).
+A prepared plan is a call record followed by a frame. Both are copied to the stack of the call, so
+one prepared plan may run in many threads and again inside itself (from a signal handler).
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Machine:
     team: int
 
 
-# Held while compiling, and taken before a fork: no child inherits it from a thread it does not have.
+# Held while compiling and taken before a fork, so that no child inherits it from a thread that it
+# does not have.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -101,7 +102,9 @@ def _machine() -> Machine:
     at = load_linked(driver_module(target, team=team, python=python), target, *names)
     ffi = FFI()
     execute = ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])
-    launch_plain = _plain(ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"]))
+    launch_plain = _plain(
+        ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"])
+    )
     launch = launch_plain
     if python and _reads_arrays(ffi.cast("intptr_t(*)(intptr_t)", at["entry.data"])):
         _follow_main_thread(ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from tensorop.jit.builder import BYTE, Code, Value
+from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
@@ -125,6 +125,15 @@ class StridedColumns:
 Columns = PackedColumns | StridedColumns
 
 
+def opaque(code: Code, address: Value) -> Value:
+    """The same address; LLVM can no longer tell where it came from.
+
+    Its loop strength reduction would otherwise turn the addresses `pointer + scale * multiple` into
+    one long chain of additions, one before each load.
+    """
+    return code.builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [address], False)
+
+
 class TileProduct:
     """The accumulators of a tile after all of K."""
 
@@ -163,8 +172,13 @@ class TileProduct:
         return carried.values[len(state) :]
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:
+        """`count` steps of K on [addresses, sums]."""
         pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * self.columns.columns
         state, sums = carried[:pointers], self._numbers(carried[pointers:])
+        if isinstance(self.rows.step, Value):
+            state[0] = opaque(self.code, state[0])
+        if isinstance(self.columns.step, Value):
+            state[1:] = [opaque(self.code, pointer) for pointer in state[1:]]
         for _ in range(count):
             sums = self._multiply(state, sums)
             state = [self.code.at(state[0], self.rows.step)] + [

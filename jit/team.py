@@ -7,9 +7,9 @@ whatever nobody claimed; then it closes the region and waits for those inside on
 sleeps, was descheduled, or did not survive a fork therefore delays nobody, and a caller that finds
 the team busy simply runs its shares alone.
 
-Workers wait for the next region spinning for a while, then asleep on a futex. They are created by the
-first region that wants them, with the signals blocked (Python's handlers run on its main thread), and
-never end. The words of the team and this code are immortal for the same reason.
+Workers wait for the next region spinning for a while, then asleep on a futex. They are created by
+the first region that wants them, with signals blocked (Python's handlers run on its main thread),
+and never end. The words of the team and this code are immortal for the same reason.
 
 Linux on x86-64 and AArch64 only: elsewhere `supported()` is false and regions run on the caller.
 """
@@ -209,9 +209,7 @@ def _emit_region(module: ir.Module, target: Target) -> None:
 def _emit_join(module: ir.Module, target: Target) -> None:
     """Wait for the workers inside a closed region: spinning, then dozing, and looking for signals.
     (After a fork in the middle of the region there is nobody to wait for.)"""
-    code, (team, frame, epoch) = function(
-        module, target, "team.join", "team", "frame", "epoch:"
-    )
+    code, (team, frame, epoch) = function(module, target, "team.join", "team", "frame", "epoch:")
     timeout = words(code, 2)
     code.set_word(timeout, 0, 0)
     code.set_word(timeout, 1, _DOZE_NANOSECONDS)

@@ -13,7 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, Schedule, TensorOp
+from tensorop.ir import (
+    CONTRACTIONS,
+    Call,
+    Dimension,
+    DimType,
+    ExecType,
+    Primitive,
+    Schedule,
+    Tensor,
+    TensorOp,
+)
 from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.fuse import fuse
@@ -35,6 +45,48 @@ class Regime:
 
     name: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One of the schedules that an operation runs as, one after the other.
+
+    main: it is the operation's main step, on its inputs; else it works on out in place, or, with
+    reads_bias, copies the bias to out.
+    """
+
+    schedule: Schedule
+    main: bool = True
+    reads_bias: bool = False
+
+
+def plan_stages(
+    op: TensorOp, machine: Machine, threads: int, *, optimize: bool = True
+) -> tuple[Stage, ...]:
+    """All schedules of an operation: its touches are part of the main one where its kernel calls
+    can hold them, else stages of their own."""
+    if not optimize:
+        return (Stage(as_written(op, machine, threads)),)
+    schedule = optimise(op, machine, threads)
+    inside = any(isinstance(s, Call) and s.when != "always" for _, s in schedule.steps())
+    stages = [Stage(schedule)]
+    if op.first_touch == Primitive.COPY and not inside:
+        copy = optimise(_on_output(op, Primitive.COPY), machine, threads)
+        stages.insert(0, Stage(copy, main=False, reads_bias=True))
+    if op.last_touch != Primitive.NONE and not inside:
+        stages.append(Stage(optimise(_on_output(op, op.last_touch), machine, threads), main=False))
+    return tuple(stages)
+
+
+def _on_output(op: TensorOp, main: Primitive) -> TensorOp:
+    """A unary operation over the output, in place or from a tensor laid out like it."""
+    dtype, out = op.dtype, op.out
+    dimensions = tuple(
+        replace(d, type=DimType.C, strides=(d.strides[out],) * 2, exec=ExecType.SEQ)
+        for d in op.dimensions
+        if d.type != DimType.K
+    )
+    return TensorOp((Tensor("in0", dtype), Tensor("out", dtype)), dimensions, main)
 
 
 def optimise(op: TensorOp, machine: Machine, threads: int) -> Schedule:

@@ -26,7 +26,7 @@ from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, Slot, When
 from tensorop.jit.compiler import kernel_address
 from tensorop.jit.copy import CopyDescriptor, CopyKernel
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm import GemmDescriptor, GemmKernel
+from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks, offsets
 from tensorop.jit.target import Target
@@ -319,9 +319,9 @@ class _Binder:
         return self._stream_words(call)
 
     def _gemm_words(self, call: Call) -> Words:
-        d, kernel = GemmDescriptor, call.kernel
+        d, kernel = GemmWord, call.kernel
         m, n, k = call.axes[:3]
-        words = np.zeros(len(d), np.int64)
+        words = np.zeros(d.WORDS, np.int64)
         for tensor, slot, panel, how in (
             (0, d.A_SLOT, d.A_PANEL, kernel.a),
             (1, d.B_SLOT, d.B_PANEL, kernel.b),
@@ -343,10 +343,8 @@ class _Binder:
         if kernel.store == "scatter":
             size = self._element(out).size
             rows = kernel.rows(self.target)
-            lanes = rows // kernel.vectors
-            records, begin = chunks(self._offsets(m, out), size, lanes, rows)
+            records, begin = chunks(self._offsets(m, out), size, kernel.lanes(self.target), rows)
             words[d.C_M_CHUNKS], words[d.C_M_BEGIN] = self._keep(records), self._keep(begin)
-            words[d.C_M_GRANULE] = rows
         return words
 
     def _stream_words(self, call: Call) -> Words:

@@ -147,8 +147,8 @@ def _outside(array: NDArray[Any], dimensions: Sequence[Dimension], tensor: int, 
     low, high = reach(dimensions, tensor)
     farthest = max(dimensions, key=lambda d: (d.size - 1) * abs(d.strides[tensor]))
     return (
-        f"{role}: its dimensions reach elements {low} to {high} from the first one, which lie "
-        f"outside an array of shape {array.shape} and strides {array.strides} bytes; dimension "
-        f"{dimensions.index(farthest)} ({farthest.type}, size {farthest.size}, stride "
+        f"{role}: its dimensions reach elements {low} to {high} from the first one, not all "
+        f"of them elements of an array of shape {array.shape} and strides {array.strides} bytes; "
+        f"dimension {dimensions.index(farthest)} ({farthest.type}, size {farthest.size}, stride "
         f"{farthest.strides[tensor]}) reaches farthest"
     )

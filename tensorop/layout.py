@@ -59,41 +59,38 @@ def like(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Strides
     return packed(axes, shape, itemsize)
 
 
+def is_fortran(
+    labels: Sequence[int], shape: Sequence[int], strides: Sequence[int], itemsize: int
+) -> bool:
+    """Whether an operand, its diagonals taken, lies in memory in Fortran order without gaps."""
+    total: dict[int, int] = {}
+    for label, stride in zip(labels, strides, strict=True):
+        total[label] = total.get(label, 0) + stride
+    sizes = dict(zip(labels, shape, strict=True))
+    if 0 in sizes.values():
+        return True
+    step = itemsize
+    for label, size in sizes.items():
+        if size > 1 and total[label] != step:
+            return False
+        step *= size
+    return True
+
+
 def result_strides(
     contraction: Contraction, operands: Sequence[Operand], order: str, itemsize: int
 ) -> Strides:
     """Strides of a newly allocated result, in bytes.
 
-    order: "C", "F", "A" (F if all operands are contiguous in that order, else C) or "K" (as close
-    to the operands' own order as they agree).
+    order: "C", "F", or "K" (as close to the operands' own order as they agree).
     """
     shape = contraction.shape
-    if order == "A":
-        order = "F" if all(_is_fortran(contraction, i, operands) for i in _all(operands)) else "C"
     axes: Sequence[int] = range(len(shape))
     if order == "C":
         axes = tuple(reversed(axes))
     elif order == "K":
         axes = _keep_order(contraction, operands)
     return packed(axes, shape, itemsize)
-
-
-def _all(operands: Sequence[Operand]) -> range:
-    return range(len(operands))
-
-
-def _is_fortran(contraction: Contraction, i: int, operands: Sequence[Operand]) -> bool:
-    operand = operands[i]
-    labels = dict.fromkeys(contraction.operands[i])
-    step = None
-    for label in labels:
-        stride = operand.stride(label)
-        if stride == 0:
-            continue
-        if step is not None and stride != step:
-            return False
-        step = stride * contraction.sizes[label]
-    return True
 
 
 def _keep_order(contraction: Contraction, operands: Sequence[Operand]) -> list[int]:

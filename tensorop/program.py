@@ -12,8 +12,8 @@ belongs goes through a temporary (`Program.through`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
-from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.layout import Operand, Strides, combine, like, result_strides
+from tensorop.layout import Operand, Strides, combine, is_fortran, like, result_strides
 from tensorop.path import Path, find_path
 from tensorop.spec import Contraction, Spec, resolve
 from tensorop.tree import Step, plan_tree
@@ -54,12 +53,6 @@ class Options(NamedTuple):
     scaled: bool = False
     through: bool = False
     joins: bool = True
-
-
-class Executable(Protocol):
-    """What the back end makes of a `TensorOp`."""
-
-    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +152,8 @@ def decide(
             return _viewing(contraction, layouts[0][2], view)
     dtype = _decide_dtype(layouts, out, options)
     conj = [flag and dtype.kind == "c" for flag in conj]
+    if order == "A":
+        order = "F" if _all_fortran(contraction, layouts) else "C"
     strides = result_strides(contraction, _moving(contraction, layouts), order, dtype.itemsize)
     result = Storage(contraction.shape, dtype, strides)
     path = find_path(options.optimize, contraction)
@@ -229,6 +224,14 @@ def _moving(contraction: Contraction, layouts: Sequence[Layout]) -> list[Operand
     return [combine(labels, shape, strides) for labels, (shape, strides, *_) in pairs]
 
 
+def _all_fortran(contraction: Contraction, layouts: Sequence[Layout]) -> bool:
+    pairs = zip(contraction.operands, layouts, strict=True)
+    return all(
+        is_fortran(labels, shape, strides, dtype.itemsize)
+        for labels, (shape, strides, dtype, _) in pairs
+    )
+
+
 def _with_steps(
     contraction: Contraction,
     layouts: Sequence[Layout],
@@ -243,7 +246,9 @@ def _with_steps(
         return Program(contraction, result.dtype, result.dtype, result)
     if 0 in contraction.sizes:
         program, target = _target(contraction, out, result, result.dtype, through)
-        return replace(program, steps=(_zero(contraction, target),), sums_nothing=True)
+        zero, name = [Operand((), ())], name_of(result.dtype)
+        (step,) = plan_tree(contraction, zero, target, ((0,),), name, [False])
+        return replace(program, steps=(replace(step, factor=1),), sums_nothing=True)
     for work in (result.dtype, np.dtype(np.float32)):
         prepared = [
             _prepare(labels, layout, work)
@@ -310,14 +315,3 @@ def _may_overlap_itself(layout: Layout) -> bool:
             return True
         reach = stride * (n - 1) + reach
     return False
-
-
-def _zero(contraction: Contraction, strides: Strides) -> Step:
-    """The step that a contraction over nothing comes to: copying a zero everywhere."""
-    axes = zip(contraction.output, strides, strict=True)
-    dimensions = tuple(
-        Dimension(DimType.C, contraction.sizes[label], (0, s), name=contraction.names[label])
-        for label, s in axes
-        if contraction.sizes[label] > 1
-    )
-    return dimensions

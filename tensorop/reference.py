@@ -28,7 +28,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from tensorop.dtypes import working_dtype
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, Primitive, TensorOp
 
 Array = NDArray[Any]
@@ -77,6 +76,11 @@ _WIDER: dict[str, str] = {
 }
 
 
+def accumulator(dtype: str) -> np.dtype[Any]:
+    """The type sums are kept in: float32 for the half types, else the type itself."""
+    return np.dtype("float32" if dtype in ("float16", "bfloat16") else dtype)
+
+
 def higher_precision(dtype: str) -> np.dtype[Any]:
     """The next wider type, to judge a result by; integers and bool are exact and stay."""
     return np.dtype(_WIDER.get(dtype, dtype))
@@ -105,7 +109,7 @@ def run(
     bias : ndarray, optional
         What a first touch `copy` starts from, laid out as `out` is.
     precision : dtype, optional
-        The type to compute in, instead of `working_dtype(op.dtype)`. An `out` array of a
+        The type to compute in, instead of `accumulator(op.dtype)`. An `out` array of a
         wider type than the operation's keeps the extra digits.
 
     Raises
@@ -133,7 +137,7 @@ def run(
         raise ValueError(f"{len(arrays)} arrays for {len(op.tensors)} tensors")
     if (op.first_touch == Primitive.COPY) != (bias is not None):
         raise ValueError(f"first touch {op.first_touch}, bias {'not ' * (bias is None)}given")
-    compute = working_dtype(op.dtype) if precision is None else np.dtype(precision)
+    compute = accumulator(op.dtype) if precision is None else np.dtype(precision)
     with np.errstate(all="ignore"):
         _Run(op, arrays, compute, alpha, beta, bias).run()
 

@@ -94,7 +94,8 @@ class _Planner:
             for label in labels:
                 self.uses[label] += 1
         unmoved = [label for label in contraction.summed if not self.uses[label]]
-        self.factor = math.prod(sizes[label] for label in unmoved)
+        # Of n equal bools the sum (or) is the bool itself.
+        self.factor = 1 if dtype == "bool" else math.prod(sizes[label] for label in unmoved)
         self.products_left = len(self.live) - 1
 
     def run_group(self, group: tuple[int, ...]) -> None:

@@ -78,8 +78,10 @@ def cases(
     kinds: Sequence[str] = tuple(MAINS),
     dtypes: Sequence[str] = DTYPES,
     scalars: bool = True,
+    conjugates: bool = True,
 ) -> Case:
-    """Any operation of the given kinds and dtypes, with its operands."""
+    """Any operation of the given kinds and dtypes, with its operands; without alpha and beta, or
+    without conjugated inputs, where these are switched off."""
     dtype = draw(st.sampled_from(dtypes))
     allowed = ALLOWED[KINDS[dtype]]
     kind = draw(st.sampled_from([k for k in kinds if MAINS[k] & allowed]))
@@ -89,7 +91,8 @@ def cases(
     touches = (Primitive.NONE, Primitive.ZERO, Primitive.COPY)
     first = draw(st.sampled_from(touches)) if kind in ("contraction", "reduction") else "none"
     last = draw(st.sampled_from(sorted((UNARY & allowed) | {Primitive.NONE})))
-    conj = [draw(st.booleans()) if KINDS[dtype] == "complex" else False for _ in roles[:-1]]
+    may_conj = conjugates and KINDS[dtype] == "complex"
+    conj = [may_conj and draw(st.booleans()) for _ in roles[:-1]]
     tensors = tuple(Tensor(r, dtype, c) for r, c in zip(roles, [*conj, False], strict=True))
     op = TensorOp(tensors, dimensions, main, Primitive(first), last)
     op.verify()
@@ -154,15 +157,16 @@ class Data:
         rng = np.random.default_rng([self.seed, count])
         kind = KINDS[self.dtype]
         if kind == "bool":
-            return rng.random(count) < 0.5
+            return np.asarray(rng.random(count) < 0.5)
         if kind == "integer":
             info = np.iinfo(self.dtype)
-            return rng.integers(info.min, info.max, count, self.dtype, endpoint=True)
+            drawn: NDArray[Any] = rng.integers(info.min, info.max, count, self.dtype, endpoint=True)
+            return drawn
         # Away from 0 by a little, so that quotients stay finite; products of many stay in range.
         real = rng.uniform(0.5, 1.5, count) * rng.choice([-1.0, 1.0], count)
         if kind == "complex":
-            return (real + 1j * rng.uniform(-0.5, 0.5, count)).astype(self.dtype)
-        return real.astype(numpy_dtype(self.dtype))
+            return np.asarray(real + 1j * rng.uniform(-0.5, 0.5, count), self.dtype)
+        return np.asarray(real, numpy_dtype(self.dtype))
 
 
 def data(dtype: str) -> st.SearchStrategy[Data]:

@@ -16,12 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from tensorop import reference
-from tensorop.dtypes import name_of, working_dtype
+from tensorop.dtypes import name_of
 from tensorop.ir import UNARY, Dimension, DimType, Primitive, Tensor, TensorOp
 
 Array = NDArray[Any]
@@ -64,7 +65,7 @@ def assert_close(
     name = name_of(dtype)
     wide = reference.higher_precision(name)
     actual, expected = actual.astype(wide), expected.astype(wide)
-    storage, unit = _finfo(dtype), _finfo(working_dtype(name))
+    storage, unit = _finfo(dtype), _finfo(reference.accumulator(name))
     with np.errstate(all="ignore"):
         bound = c * k * float(unit.eps) * magnitude + slack
         bound = bound + float(storage.eps) * np.abs(expected) + _tiny(storage)
@@ -103,7 +104,7 @@ def assert_right(
         return
     magnitude = _magnitude(plain, before, alpha, beta, bias)
     k = op.size_of(DimType.K) + 3
-    eps = float(_finfo(working_dtype(op.dtype)).eps)
+    eps = float(_finfo(reference.accumulator(op.dtype)).eps)
     slack = _stretch(op.last_touch, expected, c * k * eps * magnitude)
     final = _run(op, before, wide, alpha, beta, bias)
     actual = out.view(op.dimensions, op.out)
@@ -143,9 +144,9 @@ def _magnitude(
     tensors = tuple(Tensor(t.role, real.name) for t in op.tensors)
     op = replace(op, tensors=tensors, main=swap.get(op.main, op.main))
     absolute = [x.map(lambda a: np.abs(a.astype(wide)).astype(real)) for x in operands]
-    scale = [None if s is None else np.abs(s) for s in (alpha, beta)]
+    alpha, beta = (None if s is None else np.abs(s) for s in (alpha, beta))
     against = None if bias is None else bias.map(lambda a: np.abs(a.astype(wide)).astype(real))
-    return _run(op, absolute, real, *scale, against)
+    return _run(op, absolute, real, alpha, beta, against)
 
 
 def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
@@ -163,11 +164,8 @@ def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
 
 
 def _finfo(dtype: np.dtype[Any]) -> Any:
-    if dtype.name == "bfloat16":
-        import ml_dtypes  # optional: only tests of the half types need it
-
-        return ml_dtypes.finfo(dtype)
-    return np.finfo(dtype)
+    info: Any = ml_dtypes.finfo if dtype.name == "bfloat16" else np.finfo
+    return info(dtype)
 
 
 def _tiny(info: Any) -> float:

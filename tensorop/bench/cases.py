@@ -90,6 +90,11 @@ class Case:
         return " ".join(f"{label}={size}" for label, size in self.sizes)
 
     @property
+    def uses_blas(self) -> bool:
+        """Whether numpy has a BLAS for it: two operands of a floating type."""
+        return len(self.terms) > 2 and np.dtype(self.dtype).kind in "fc"
+
+    @property
     def returns_view(self) -> bool:
         """A permutation or a diagonal: einsum returns a view, so only `out=` does any work."""
         return len(self.terms) == 2 and set(self.terms[0]) == set(self.terms[1])

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 import tensorop
 from tensorop.bench.cases import Case, Operation
 from tensorop.bench.measure import Contestant
-from tensorop.bench.peers import Peer
+from tensorop.bench.peers import SHIPPED, SKYLAKEX, Peer, PeerError
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, pinned
 from tensorop.bench.worker import timed
 
@@ -72,8 +72,23 @@ class CaseRun:
             {"file": file, "shape": operand.shape, "strides": None}
             for file, operand in zip(files, self.operands, strict=True)
         ]
-        for peer in (peer for group in peers.values() for peer in group):
+        self._peers = {
+            threads: [peer for peer in group if self._takes_part(peer, operands)]
+            for threads, group in peers.items()
+        }
+
+    def _takes_part(self, peer: Peer, operands: list[dict[str, Any]]) -> bool:
+        case = self.case
+        if peer.label == SKYLAKEX and not case.uses_blas:
+            return False
+        try:
             peer.load(case.spec, operands, case.returns_view, list(self.output))
+        except PeerError:
+            # A library may lack a dtype; without numpy there would be no judge.
+            if peer.label == SHIPPED:
+                raise
+            return False
+        return True
 
     def call(self, threads: int, out: bool) -> Callable[[], Array]:
         """Our call: into a new array, or into one that is kept."""
@@ -92,12 +107,12 @@ class CaseRun:
         results = [np.asarray(self.call(threads, out)()) for out in (False, True)]
         return max(judge.error(save(self._folder, "result", result)) for result in results)
 
-    def contestants(self, threads: int, peers: Sequence[Peer]) -> dict[str, Contestant]:
+    def contestants(self, threads: int) -> dict[str, Contestant]:
         ours: dict[str, Contestant] = {
             OURS: repeated(self.call(threads, False)),
             OURS + OUT: repeated(self.call(threads, True)),
         }
-        for peer in peers:
+        for peer in self._peers[threads]:
             ours[peer.label] = lambda calls, peer=peer: peer.seconds(calls, False)
             if peer.has_out:
                 ours[peer.label + OUT] = lambda calls, peer=peer: peer.seconds(calls, True)
@@ -162,7 +177,7 @@ class OperationRun:
             relu=operation.last_touch == "relu",
         )
 
-    def contestants(self, threads: int, peers: Sequence[Peer]) -> dict[str, Contestant]:
+    def contestants(self, threads: int) -> dict[str, Contestant]:
         return {OURS: repeated(self.call(threads))}
 
 

@@ -27,7 +27,7 @@ COLUMNS = (
     ("thr", 3),
     ("ms", 9),
     ("rate", 14),
-    ("of roof", 8),
+    ("of peak", 8),
     ("best peer", 15),
     ("ms", 9),
     ("ratio", 7),
@@ -132,7 +132,7 @@ def summary(rows: Sequence[Row]) -> str:
         mine = [row for row in rows if row.threads == threads]
         best = [peer[1] for row in mine if (peer := row.best_peer())]
         parts = geometric_mean([row.part_of_roof for row in mine])
-        text = f"{threads} thr: {parts:.1%} of the roof"
+        text = f"{threads} thr: {parts:.1%} of the peak"
         if best:
             text += f", {geometric_mean(best):.2f}x the best peer"
             text += f" (least {min(best):.2f}x)"
@@ -152,7 +152,7 @@ def growth(rows: Sequence[Row]) -> list[str]:
             ours, roofs = row.rate / first.rate, row.roof / first.roof
             lines.append(
                 f"{name}, {first.threads} to {row.threads} threads: {ours:.2f}x, "
-                f"roof {roofs:.2f}x, {ours / roofs:.2f} of it"
+                f"peak {roofs:.2f}x, {ours / roofs:.2f} of it"
             )
     return lines
 

@@ -174,7 +174,7 @@ class Bench:
                 roofs[threads] = roof_of(case, threads)
                 stack.enter_context(roofs[threads])
                 contestants[threads, ROOF] = on(cpus, roofs[threads])
-                for name, contestant in run.contestants(threads, self.peers[threads]).items():
+                for name, contestant in run.contestants(threads).items():
                     contestants[threads, name] = on(cpus, contestant)
             seconds = self._in_turn(contestants)
         return [

@@ -1,0 +1,162 @@
+"""The stream kernels: everything that is neither a GEMM nor a permuting copy.
+
+One kernel runs over a block of two axes, the inner X and the outer Y. Every tensor has an *access* of X
+(consecutive, broadcast, any stride; for the output also: reduced) and any stride along Y:
+
+    for x, y:  out[x, y] (op)= main(in0[x, y], in1[x, y])
+
+Unary and binary elementwise operations, reductions, and the products that are no matrix product (dot,
+matrix-vector, elementwise, outer) are all of this form. `stream_kernel` checks a description and maps
+equivalent ones to one, so that few kernels are compiled. `StreamDescriptor` names what a kernel reads at
+run time.
+
+Results of `gemm` and `sum` are stored as `abi.CallRecord` says: alpha * acc (+ beta * out) in the first
+K block, out + alpha * acc in later ones. Other reductions overwrite out in the first K block if out is
+not read, and combine with it otherwise. Elementwise operations overwrite, and may run in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from llvmlite import ir
+
+from tensorop.ir import BINARY, REDUCTIONS, UNARY, Primitive
+from tensorop.jit.elements import Element, element
+from tensorop.jit.stream_form import REDUCING, Access, StreamDescriptor, StreamForm
+from tensorop.jit.stream_loops import Stream
+from tensorop.jit.target import Target
+
+__all__ = ["Access", "StreamDescriptor", "StreamKernel", "stream_kernel"]
+
+_ONE_INPUT = frozenset(main.value for main in UNARY | REDUCTIONS)
+_TWO_INPUTS = frozenset(main.value for main in BINARY | {Primitive.GEMM})
+_ORDERED = frozenset({"min", "max", "relu"})
+_FLOATING = frozenset({"div", "sqrt", "reciprocal"})
+_LOGICAL = frozenset({"and", "or"})
+_BOOL = frozenset({"zero", "copy", "cast", "gemm", "sum"}) | _LOGICAL
+_UNTYPED = frozenset({"zero", "copy"})  # bytes are bytes
+_PARTWISE = _UNTYPED | {"neg", "add", "sub"}  # complex numbers are pairs of real ones
+# Results that are the same for signed and unsigned integers.
+_WRAPPING = frozenset({"neg", "square", "add", "sub", "mul", "gemm", "sum", "prod"})
+
+
+@dataclass(frozen=True, slots=True)
+class StreamKernel(StreamForm):
+    """A stream kernel that can generate itself; build it by `stream_kernel`."""
+
+    def generate(self, target: Target) -> ir.Module:
+        return Stream(self, target).generate()
+
+
+def stream_kernel(
+    main: str,
+    dtype: str,
+    *,
+    source: str | None = None,
+    in0: Access = "unit",
+    in1: Access | None = None,
+    out: Access = "unit",
+    outer_reduced: bool = False,
+    conj0: bool = False,
+    conj1: bool = False,
+) -> StreamKernel:
+    """The kernel that serves a description, in its canonical form.
+
+    Parameters
+    ----------
+    main : str
+        A `Primitive` but brgemm: with `in1` a binary one or gemm (multiply, sum), else a unary one or
+        a reduction. Without a reduced axis, gemm is the product and sum the copy, scaled.
+    dtype : str
+        Type of the output and of the arithmetic.
+    source : str, optional
+        Type of the inputs where it differs: for cast, or to accumulate in a wider type.
+    in0, in1 : {"unit", "zero", "strided"}
+        How the inputs run along X; `in1` is None where there is one input.
+    out : {"unit", "strided", "reduced"}
+        How the output runs along X.
+    outer_reduced : bool
+        Y is reduced as well.
+    conj0, conj1 : bool
+        The input is read conjugated.
+
+    Raises
+    ------
+    ValueError
+        The primitive does not take these inputs, or does not reduce.
+    TypeError
+        The primitive does not exist for the dtype.
+
+    Examples
+    --------
+    >>> stream_kernel("gemm", "float32", in1="unit", out="reduced").name  # a dot product
+    'stream_gemm_float32_unit_unit_reduced'
+    """
+    main = str(Primitive(main).value)
+    source = None if source == dtype else source
+    _check(main, dtype, source, in1, out == "reduced" or outer_reduced)
+    form = StreamKernel(main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1)
+    return _retyped(_plain_accesses(_plain_main(form)))
+
+
+def _check(main: str, dtype: str, source: str | None, in1: Access | None, reduces: bool) -> None:
+    if main not in (_ONE_INPUT if in1 is None else _TWO_INPUTS):
+        inputs = "one input" if in1 is None else "two inputs"
+        raise ValueError(f"{main} is no stream primitive of {inputs}")
+    if reduces and (main not in REDUCING or (in1 is not None and main != "gemm")):
+        raise ValueError(f"{main} is elementwise, so neither X nor Y can be reduced")
+    kind = element(dtype)
+    allowed = {
+        "b": main in _BOOL or main == "conj",
+        "i": main not in _FLOATING | _LOGICAL,
+        "u": main not in _FLOATING | _LOGICAL,
+        "f": main not in _LOGICAL and not (kind.parts == 2 and main in _ORDERED),
+    }
+    if not allowed[kind.kind]:
+        raise TypeError(f"no {main} for dtype {dtype}")
+    if source is not None:
+        element(source)
+
+
+def _plain_main(form: StreamKernel) -> StreamKernel:
+    """Fewer primitives: conj is a copy read conjugated, cast a copy from another type."""
+    if form.main == "conj":
+        form = replace(form, main="copy", conj0=not form.conj0)
+    if form.main == "cast":
+        form = replace(form, main="copy")
+    if form.main == "zero":
+        form = replace(form, source=None, in0="zero", conj0=False)
+    read = element(form.source or form.dtype)
+    return form if read.parts == 2 else replace(form, conj0=False, conj1=False)
+
+
+def _plain_accesses(form: StreamKernel) -> StreamKernel:
+    """Fewer accesses: one strided kernel for all strides and all reductions, and for types that
+    have no vectors."""
+    accesses = (form.in0, form.in1, form.out)
+    kinds = element(form.dtype), element(form.source or form.dtype)
+    if "strided" not in accesses and all(kind.vectorises for kind in kinds):
+        return form
+    in1: Access | None = None if form.in1 is None else "strided"
+    return replace(form, in0="strided", in1=in1, out="strided", outer_reduced=False)
+
+
+def _retyped(form: StreamKernel) -> StreamKernel:
+    """Fewer dtypes, where another one does the same work."""
+    kind = element(form.dtype)
+    if form.source is not None or form.conj0 or form.conj1 or not kind.vectorises:
+        return form
+    accesses = {form.in0, form.in1, form.out} - {None}
+    if kind.parts == 2 and form.main in _PARTWISE and (accesses == {"unit"} or form.main == "zero"):
+        if not form.strided:
+            form = replace(form, dtype=f"float{8 * kind.part}", per_x=2)
+            kind = element(form.dtype)
+    if form.main in _UNTYPED and kind.kind != "b" and kind.size <= 8:
+        return replace(form, dtype=f"uint{8 * kind.size}")
+    return _unsigned(form, kind)
+
+
+def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
+    same = kind.kind == "i" and form.main in _WRAPPING
+    return replace(form, dtype=f"u{form.dtype}") if same else form

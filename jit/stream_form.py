@@ -1,0 +1,76 @@
+"""What a stream kernel is, as data: the words of its descriptor and the fields of its description.
+
+`jit/stream.py` says what the kernels do and builds the descriptions, `jit/stream_loops.py` generates
+their code; both read this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from tensorop.ir import REDUCTIONS, Primitive
+
+Access = Literal["unit", "zero", "strided", "reduced"]
+
+REDUCING = frozenset(main.value for main in REDUCTIONS | {Primitive.GEMM})
+
+
+class StreamDescriptor(IntEnum):
+    """Words of the descriptor. Strides are in bytes. X_IN0, X_IN1 are read by strided kernels only;
+    X_OUT and Y_OUT must be 0 where the axis is reduced. The slots are those of `abi.Slot` and
+    `abi.AxisSlot`; an axis slot of -1 is an axis of size 1."""
+
+    IN0_SLOT = 0
+    IN1_SLOT = 1
+    OUT_SLOT = 2
+    X_AXIS = 3
+    Y_AXIS = 4
+    X_IN0 = 5
+    X_IN1 = 6
+    X_OUT = 7
+    Y_IN0 = 8
+    Y_IN1 = 9
+    Y_OUT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """The description of a stream kernel.
+
+    main: the primitive. dtype: type of the output, and of the arithmetic (half types: float32).
+    source: dtype of the inputs where it is another one; they are cast as they are loaded.
+    in0, in1, out: access of X; in1 is None with one input. A strided kernel serves every access by
+    strides, and both axes may then be reduced (a stride of 0 in out).
+    outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
+    per_x: elements of `dtype` that make one position of X.
+    """
+
+    main: str
+    dtype: str
+    source: str | None
+    in0: Access
+    in1: Access | None
+    out: Access
+    outer_reduced: bool = False
+    conj0: bool = False
+    conj1: bool = False
+    per_x: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        flags = {"outer": self.outer_reduced, "conj0": self.conj0, "conj1": self.conj1}
+        words = ("stream", self.main, self.source, self.dtype, self.in0, self.in1, self.out)
+        named = [word for word in words if word] + [flag for flag, on in flags.items() if on]
+        return "_".join(named + ["pairs"] * (self.per_x - 1))
+
+    @property
+    def strided(self) -> bool:
+        return self.out == "strided"
+
+    @property
+    def updates(self) -> bool:
+        """Whether the result may have to be combined with what out holds."""
+        return self.main in REDUCING and (self.in1 is None or self.main == "gemm")

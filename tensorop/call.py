@@ -1,0 +1,144 @@
+"""A `Program` with its kernels: what a warm call of einsum runs.
+
+In go the arrays of one call, out comes the result. Everything was decided before, so that the usual
+call, one step on the caller's own arrays, is an allocation and a call of the back end. A `Call` is
+immutable and may be run by many threads at once: temporaries belong to the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tensorop import reference
+from tensorop.dtypes import DType, is_half, name_of, scalar
+from tensorop.errors import EinsumError
+from tensorop.ir import TensorOp
+from tensorop.program import Array, Program
+
+
+class Executable(Protocol):
+    """What the back end makes of a `TensorOp`. arrays: its tensors, of which only the address of
+    the first element counts. alpha, beta: scalars of the compute dtype, or None for 1 and 0."""
+
+    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None: ...
+
+
+class _Reference:
+    """The plain reference as a back end."""
+
+    def __init__(self, op: TensorOp) -> None:
+        self._op = op
+
+    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None:
+        alpha = 1 if alpha is None else alpha
+        reference.run(self._op, arrays, alpha, 0 if beta is None else beta)
+
+
+def plan_for(op: TensorOp, threads: int | None) -> Executable:
+    return _Reference(op)
+
+
+class Call:
+    """A program bound to its kernels.
+
+    threads: how many share the work, None for the setting in force.
+    """
+
+    __slots__ = ("_direct", "_executables", "_factors", "program")
+
+    def __init__(self, program: Program, threads: int | None) -> None:
+        self.program = program
+        self._executables = [plan_for(step.op, threads) for step in program.steps]
+        self._factors = [_factor(step.factor, program.work) for step in program.steps]
+        self._direct = self._executables[0].run if program.is_direct else None
+
+    def new(self, arrays: Sequence[Array]) -> Any:
+        """Run it without `out`, alpha or beta: the hot path."""
+        if self._direct is None:
+            return self.run(arrays, None, None, None)
+        result = self.program.result.allocate()
+        self._direct((*arrays, result), None, None)
+        return result if result.ndim else result[()]
+
+    def run(self, arrays: Sequence[Array], out: Array | None, alpha: Any, beta: Any) -> Any:
+        """Run it on arrays of the program's layouts.
+
+        alpha, beta: scalars of the compute dtype, or None for 1 and 0. Returns `out` where it is
+        given, else a new array, or a scalar where the result has no dimensions, or a view.
+        """
+        program = self.program
+        if program.view is not None:
+            return program.view.apply(arrays[0])
+        result = program.result.allocate() if out is None else out
+        if program.steps:
+            target = result
+            if program.through is not None:
+                target = program.through.allocate()
+                if beta is not None:
+                    np.copyto(target, result, casting="unsafe")
+            self._run_steps(self._operands(arrays), target, alpha, beta)
+            if target is not result:
+                np.copyto(result, target, casting="unsafe")
+        return result if out is not None or result.ndim else result[()]
+
+    def _operands(self, arrays: Sequence[Array]) -> list[Array | None]:
+        """The slots that the caller's operands fill."""
+        program = self.program
+        if program.sums_nothing:
+            return [np.zeros((), program.work)]
+        pairs = zip(arrays, program.copies, strict=True)
+        return [array if copy is None else copy.apply(array) for array, copy in pairs]
+
+    def _run_steps(self, slots: list[Any], target: Array, alpha: Any, beta: Any) -> None:
+        steps = zip(self.program.steps, self._executables, self._factors, strict=True)
+        for step, executable, factor in steps:
+            inputs = [slots[slot] for slot in step.inputs]
+            for slot in step.inputs:
+                slots[slot] = None  # every slot is read once: give its memory back
+            if step.size is None:
+                executable.run((*inputs, target), _product(alpha, factor), beta)
+            else:
+                slots.append(np.empty(step.size, self.program.work))
+                executable.run((*inputs, slots[-1]), None, None)
+
+
+def _factor(factor: int, dtype: DType) -> Any:
+    """A step's factor as a scalar that the back end takes, None for 1. Integers wrap."""
+    if factor == 1:
+        return None
+    if dtype.kind in "iu":
+        return np.array(factor % 2**64, np.uint64).astype(dtype)[()]
+    return np.array(float(factor)).astype(np.float32 if is_half(name_of(dtype)) else dtype)[()]
+
+
+def _product(alpha: Any, factor: Any) -> Any:
+    if alpha is None or factor is None:
+        return factor if alpha is None else alpha
+    return np.multiply(np.asarray(alpha), np.asarray(factor))[()]
+
+
+def scalars(call: Call, out: Array | None, alpha: Any, beta: Any, casting: Any) -> tuple[Any, Any]:
+    """alpha and beta as the back end takes them.
+
+    Raises
+    ------
+    EinsumError
+        beta is not 0, but there is no `out` to add to.
+    TypeError
+        They may not become the compute dtype.
+    """
+    dtype = call.program.dtype
+    first = None if _is(alpha, 1) else scalar("alpha", alpha, dtype, casting)
+    second = None if _is(beta, 0) else scalar("beta", beta, dtype, casting)
+    if second is not None and second == 0:
+        second = None
+    if second is not None and out is None:
+        raise EinsumError(f"beta = {beta!r} scales what out holds, but no out was given")
+    return first, second
+
+
+def _is(value: Any, number: int) -> bool:
+    return type(value) is int and value == number

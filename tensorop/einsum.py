@@ -1,0 +1,220 @@
+"""`einsum`: numpy's function, run by generated kernels.
+
+A call reads the spec and the layouts of its operands (shape, strides, dtype, alignment), looks up
+the `Call` that was decided for them, and runs it. Deciding is pure and cached (`cache_info`,
+`cache_clear`); a warm call is one look-up, one allocation and one call of the back end. The cache is
+bounded, least recently used first out, and its lock is that of `functools.lru_cache`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorop.call import Call, scalars
+from tensorop.errors import EinsumError
+from tensorop.path import freeze
+from tensorop.program import Array, Layout, Options, decide
+from tensorop.spec import Spec, parse, parse_lists, sublist
+
+ndarray = np.ndarray
+_DEFAULT: tuple[Any, ...] = tuple(Options())
+_USUAL = ("K", "auto", (), 1, 0)
+
+
+@lru_cache(maxsize=8192)
+def _call_for(
+    spec: str | Spec,
+    layouts: tuple[Layout, ...],
+    out: Layout | None,
+    options: tuple[Any, ...],
+    threads: int | None,
+) -> Call:
+    parsed = parse(spec) if isinstance(spec, str) else spec
+    return Call(decide(parsed, layouts, out, Options(*options)), threads)
+
+
+cache_info = _call_for.cache_info
+cache_clear = _call_for.cache_clear
+
+
+def einsum(
+    *operands: Any,
+    out: Array | None = None,
+    dtype: Any = None,
+    casting: Any = "safe",
+    order: str = "K",
+    optimize: Any = "auto",
+    alpha: Any = 1,
+    beta: Any = 0,
+    conj: Sequence[int] = (),
+    threads: int | None = None,
+) -> Any:
+    """Evaluate an Einstein sum: `einsum(spec, *operands)`, or operands and sublists in turn.
+
+    Behaves as `numpy.einsum` does, in every argument that the two share.
+
+    Parameters
+    ----------
+    spec : str
+        Labels of the operands, separated by commas, then `->` and the labels of the result. Any
+        character but white space and `, - > .` is a label. Without `->` the result has the labels
+        that occur once, in the alphabet's order. `...` stands for further dimensions, which
+        broadcast. Sublist form: `einsum(a, [0, 1], b, [1, 2], [0, 2])`, with any non-negative
+        integers and `Ellipsis`.
+    *operands : array_like
+        The arrays, anything that has `__array__`, lists and numbers.
+    out : ndarray, optional
+        Where the result goes. It takes part in the compute dtype, and may overlap the operands.
+    dtype : dtype, optional
+        The dtype to compute in, instead of the promotion of all operands and `out`.
+    casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
+        Which casts are allowed.
+    order : {'C', 'F', 'A', 'K'}
+        Memory layout of the result.
+    optimize : bool, str, tuple, path or optimizer
+        The order of contraction of three and more operands: what numpy and opt_einsum take. False:
+        two at a time in the order given.
+    alpha, beta : scalar
+        The result is `alpha * sum + beta * out`.
+    conj : sequence of int
+        Positions of operands to conjugate, without a copy.
+    threads : int, optional
+        How many threads share the work.
+
+    Returns
+    -------
+    ndarray
+        `out`, or a new array, or a scalar where it has no dimensions; a writeable view where one
+        operand is only permuted, or its diagonal taken.
+
+    Raises
+    ------
+    EinsumError
+        A ValueError: the spec is malformed, or sizes disagree. It points at the fault.
+    TypeError
+        An operand's dtype cannot be computed, or not be cast under `casting`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q, k = np.ones((2, 5, 4, 8)), np.ones((2, 6, 4, 8))
+    >>> einsum("bqhd,bkhd->bhqk", q, k).shape
+    (2, 4, 5, 6)
+    >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]])
+    array([[11]])
+    """
+    spec, arrays = _arguments(operands)
+    # The usual call has no keyword. The types are compared first, because an array may stand there.
+    if (
+        out is None
+        and dtype is None
+        and threads is None
+        and casting == "safe"
+        and type(conj) is tuple
+        and (order, optimize, conj, alpha, beta) == _USUAL
+        and type(optimize) is str
+    ):
+        return _call_for(spec, tuple(map(_layout, arrays)), None, _DEFAULT, None).new(arrays)
+    scaled = not (type(alpha) is int and alpha == 1)
+    full = Options(_dtype(dtype), casting, order, freeze(optimize), _positions(conj), scaled)
+    return contract(spec, arrays, out, full, alpha, beta, threads)
+
+
+def contract(
+    spec: str | Spec,
+    arrays: Sequence[Array],
+    out: Array | None,
+    options: Options,
+    alpha: Any = 1,
+    beta: Any = 0,
+    threads: int | None = None,
+) -> Any:
+    """`einsum` with its arguments read: for the functions that are einsums of some spec."""
+    _check_threads(threads)
+    layouts = tuple(map(_layout, arrays))
+    target = None
+    if out is not None:
+        target = _writeable(out)
+        if any(np.may_share_memory(target, array, max_work=1) for array in arrays):
+            options = options._replace(through=True)
+    # An optimizer object may hold state, and be used again with another one: it is asked each time.
+    lookup = _call_for.__wrapped__ if callable(options.optimize) else _call_for
+    layout = None if target is None else _layout(target)
+    call: Call = lookup(spec, layouts, layout, tuple(options), threads)
+    first, second = scalars(call, out, alpha, beta, options.casting)
+    result = call.run(arrays, target, first, second)
+    return result if out is None else out
+
+
+def _layout(array: Array) -> Layout:
+    return array.shape, array.strides, array.dtype, array.flags.aligned
+
+
+def _arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
+    """The spec and the operands as base-class arrays."""
+    if not operands:
+        raise EinsumError("einsum needs a spec and at least one operand")
+    spec = operands[0]
+    if isinstance(spec, str):
+        arrays = operands[1:]
+    elif isinstance(spec, bytes):
+        spec, arrays = spec.decode("ascii"), operands[1:]
+    else:
+        spec, arrays = _sublist_arguments(operands)
+    if not arrays:
+        raise EinsumError("einsum needs at least one operand", spec if type(spec) is str else "")
+    for array in arrays:
+        if type(array) is not ndarray:
+            return spec, tuple(map(np.asarray, arrays))
+    return spec, arrays
+
+
+def _sublist_arguments(operands: tuple[Any, ...]) -> tuple[Spec, tuple[Any, ...]]:
+    if len(operands) < 2:
+        raise EinsumError("einsum needs a spec, or a sublist of labels after every operand")
+    pairs = len(operands) // 2
+    inputs = tuple(_sublist(operands[2 * i + 1]) for i in range(pairs))
+    output = _sublist(operands[-1]) if len(operands) % 2 else None
+    return parse_lists(inputs, output), operands[0 : 2 * pairs : 2]
+
+
+def _sublist(entries: Any) -> tuple[Any, ...]:
+    if not hasattr(entries, "__iter__"):
+        raise TypeError(
+            "einsum takes a spec (a str) and operands, or operands each followed by a list of "
+            f"labels; {entries!r} is no list of labels"
+        )
+    return sublist(entries)
+
+
+def _dtype(dtype: Any) -> np.dtype[Any] | None:
+    return None if dtype is None else np.dtype(dtype)
+
+
+def _positions(conj: Any) -> tuple[int, ...]:
+    if isinstance(conj, (str, bytes)) or not hasattr(conj, "__iter__"):
+        raise TypeError(f"conj must be operand positions such as (0,), not {conj!r}")
+    return tuple(operator.index(position) for position in conj)
+
+
+def _check_threads(threads: Any) -> None:
+    if threads is None:
+        return
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)):
+        raise TypeError(f"threads must be a positive int or None, not {threads!r}")
+    if threads < 1:
+        raise ValueError(f"threads must be a positive int or None, not {threads}")
+
+
+def _writeable(out: Any) -> Array:
+    """`out` as a base-class array that can be written."""
+    if not isinstance(out, ndarray):
+        raise TypeError(f"out must be a numpy array, not {type(out).__name__}")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
+    return out if type(out) is ndarray else out.view(ndarray)

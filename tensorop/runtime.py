@@ -1,0 +1,165 @@
+"""Run a bound plan on arrays.
+
+In goes a plan as words (`jit/abi.py`: its first node, a frame to start from, how much scratch it
+needs); `prepare` lays down, once a plan, the call record and frame that every call starts from;
+`run` executes it on the operands. A warm call is one call of a generated function (`jit/entry.py`),
+which copies record and frame to its own stack: so a prepared plan is immutable, and may run in any
+number of threads at once and again inside itself.
+
+What a call writes beside its output is scratch (packed panels). It belongs to the calling thread,
+grows to the largest size needed and is used by one call at a time: a call from a signal handler, in
+the middle of another one, gets a buffer of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.entry import FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, Launch, Operand, machine
+
+Words = NDArray[np.int64]
+
+_SCALAR_BYTES = 32
+_LINE, _PAGE = 64, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan that can be launched.
+
+    launch: `launch(address, in0, in1, out, aux, scalars, scratch)`, the generated entry.
+    address: of the words that every call starts from. scratch_bytes: what a call needs.
+    kept: what the words point to, kept alive here.
+    """
+
+    launch: Launch
+    address: int
+    scratch_bytes: int
+    kept: tuple[object, ...] = field(repr=False)
+
+
+def prepare(
+    node: int,
+    frame: Words,
+    *,
+    scratch_bytes: int = 0,
+    scratch_slots: Sequence[tuple[int, int]] = (),
+    long: bool = False,
+    threads: int = 1,
+    defaults: Words | None = None,
+    keep: object = None,
+) -> Prepared:
+    """Make a plan ready to be launched.
+
+    Parameters
+    ----------
+    node : int
+        Address of the first node.
+    frame : (Frame.WORDS,) int64
+        The frame to start from. Its words IN0, IN1, OUT and AUX are added to the operands'
+        addresses.
+    scratch_bytes, scratch_slots
+        Scratch of a call, and where in it the buffers begin: pairs of slot and offset in bytes; for
+        the slots PACK0, PACK1, SPARE0 and SPARE1.
+    long : bool
+        Worth more than some 10 us: other Python threads run meanwhile, and signals are looked for.
+    threads : int
+        How many threads may work on it, the caller included.
+    defaults : words from `scalars`
+        alpha and beta of calls that give none. Default: words of zeros, for plans without scalars.
+    keep : object
+        Kept alive as long as the result: the arrays that hold the nodes.
+    """
+    entry = machine()
+    words = np.zeros(PREPARED_WORDS, np.int64)
+    words[FRAME_AT:] = frame
+    for slot, offset in scratch_slots:
+        words[FRAME_AT + slot] = offset
+    if defaults is not None:
+        words[:SCALAR_WORDS] = defaults
+    words[CallRecord.NODE] = node
+    words[CallRecord.LONG] = long
+    words[CallRecord.TEAM] = entry.team
+    words[CallRecord.WORKERS] = threads - 1
+    assert len(frame) == Frame.WORDS
+    return Prepared(entry.launch, words.ctypes.data, scratch_bytes, (words, keep))
+
+
+def scalars(alpha: np.generic | NDArray[Any], beta: np.generic | NDArray[Any]) -> Words:
+    """alpha and beta, scalars of the compute dtype, as the words that kernels read."""
+    words = np.zeros(SCALAR_WORDS, np.int64)
+    raw = words.view(np.uint8)
+    for first, value in ((CallRecord.ALPHA, alpha), (CallRecord.BETA, beta)):
+        data = np.frombuffer(value.tobytes(), np.uint8)
+        if len(data) > _SCALAR_BYTES:
+            raise ValueError(f"a scalar of {len(data)} bytes: at most {_SCALAR_BYTES} fit a record")
+        raw[first * 8 : first * 8 + len(data)] = data
+    words[CallRecord.READS_OUT] = bool(beta != 0)
+    words[CallRecord.SCALES] = bool(alpha != 1)
+    return words
+
+
+def run(
+    plan: Prepared, in0: Operand, in1: Operand, out: Operand, aux: Operand = 0, scalars: Operand = 0
+) -> None:
+    """Run a plan on operands: arrays, or addresses; 0 for an operand that the plan does not have.
+
+    Parameters
+    ----------
+    plan : Prepared
+    in0, in1, out, aux : array or address
+        Of exactly the layout that the plan was made for; only the data address is used. Arrays are
+        plain ndarrays (`numpy.asarray` makes one of a subclass).
+    scalars : words from `scalars`, or their address
+        0: the plan's defaults.
+
+    Raises
+    ------
+    KeyboardInterrupt, or whatever a signal handler raises
+        From plans marked long, on the main thread. No thread touches the operands any more; what
+        `out` holds is unspecified.
+    RuntimeError
+        The process forked in the middle of the call, and this is the child.
+    """
+    if not plan.scratch_bytes:
+        plan.launch(plan.address, in0, in1, out, aux, scalars, 0)
+        return
+    free = _scratch.free
+    buffer = free.pop() if free else None
+    if buffer is None or buffer.size < plan.scratch_bytes:
+        buffer = _Buffer(plan.scratch_bytes)
+    try:
+        plan.launch(plan.address, in0, in1, out, aux, scalars, buffer.address)
+    finally:
+        free.append(buffer)
+
+
+class _Buffer:
+    """Aligned memory: to a cache line, large ones to a page."""
+
+    __slots__ = ("address", "size", "_memory")
+
+    def __init__(self, size: int) -> None:
+        align = _PAGE if size >= _PAGE else _LINE
+        self.size = -(-size // align) * align
+        self._memory = np.empty(self.size + align, np.uint8)
+        base = self._memory.ctypes.data
+        self.address = base + -base % align
+
+
+class _Scratch(threading.local):
+    """Buffers of this thread that no call uses at the moment. `pop` and `append` are atomic, so a
+    signal handler between them finds a list that it can use."""
+
+    def __init__(self) -> None:
+        self.free: list[_Buffer] = []
+
+
+_scratch = _Scratch()

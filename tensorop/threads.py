@@ -1,0 +1,171 @@
+"""How many threads a contraction uses.
+
+In order of precedence: the innermost `with threads(n):` of the current context, the last
+`set_num_threads(n)`, the environment variables TENSOROP_NUM_THREADS and OMP_NUM_THREADS as they
+were when the number was first asked for, and the CPUs this process may use: its affinity, cut by
+the CPU quota of its control group (what a container may spend).
+
+The number is part of a plan: it decides into how many shares the work is divided. So the same
+number gives the same bits, however many threads are free to help at the moment.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from tensorop.config import NUM_THREADS, OMP_NUM_THREADS
+
+_scoped: ContextVar[int | None] = ContextVar("tensorop threads", default=None)
+
+
+class _Process:
+    """The number for the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count: int | None = None
+
+    def get(self) -> int:
+        count = self._count
+        if count is None:
+            count = NUM_THREADS.value or OMP_NUM_THREADS.value or available_cpus()
+            with self._lock:
+                # A number that was set meanwhile is newer than the default.
+                count = self._count = self._count or count
+        return count
+
+    def set(self, count: int) -> None:
+        with self._lock:
+            self._count = count
+
+
+_process = _Process()
+
+
+def get_num_threads() -> int:
+    """The number of threads that a contraction started here and now uses.
+
+    Raises
+    ------
+    ValueError
+        TENSOROP_NUM_THREADS or OMP_NUM_THREADS is no positive number.
+
+    Examples
+    --------
+    >>> with threads(2):
+    ...     get_num_threads()
+    2
+    """
+    return _scoped.get() or _process.get()
+
+
+def set_num_threads(n: int) -> None:
+    """Set the number of threads for the whole process; blocks under `threads` keep theirs.
+
+    Parameters
+    ----------
+    n : int
+        At least 1, the calling thread included. More than there are CPUs is allowed, and slow.
+
+    Raises
+    ------
+    TypeError, ValueError
+        n is no integer, or less than 1.
+    """
+    _process.set(_checked(n))
+
+
+def threads(n: int) -> AbstractContextManager[None]:
+    """Use n threads within a `with` block, or within a function that is decorated with it.
+
+    Holds for the current thread (and asyncio task) only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        n is no integer, or less than 1.
+
+    Examples
+    --------
+    >>> with threads(1):
+    ...     get_num_threads()
+    1
+    """
+    return _with_threads(_checked(n))
+
+
+@contextmanager
+def _with_threads(n: int) -> Iterator[None]:
+    token = _scoped.set(n)
+    try:
+        yield
+    finally:
+        _scoped.reset(token)
+
+
+def _checked(n: int) -> int:
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise TypeError(f"a number of threads is an integer, not {n!r}") from None
+    if isinstance(n, bool):
+        raise TypeError(f"a number of threads is an integer, not {n!r}")
+    if count < 1:
+        raise ValueError(f"{count} threads: at least 1 is needed, the calling thread")
+    return count
+
+
+def available_cpus() -> int:
+    """How many CPUs this process may keep busy."""
+    return max(1, min(_cpus_by_affinity(), cgroup_cpus()))
+
+
+def _cpus_by_affinity() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cgroup_cpus(root: Path = Path("/")) -> int:
+    """The CPU quota of this process' control group, rounded up to whole CPUs; without one, many.
+
+    A group's quota also holds for the groups below it, so the smallest on the way up counts.
+    """
+    quotas = [math.inf]
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:  # version 2: one hierarchy, "quota period" in one file
+            for group in _upwards(root / "sys/fs/cgroup", path):
+                quotas.append(_quota(_read(group / "cpu.max").split()))
+        elif "cpu" in controllers.split(","):
+            for group in _upwards(root / "sys/fs/cgroup/cpu", path):
+                names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+                quotas.append(_quota([_read(group / name).strip() for name in names]))
+    limit = min(quotas)
+    return 1 << 20 if math.isinf(limit) else max(1, math.ceil(limit))
+
+
+def _upwards(mount: Path, path: str) -> list[Path]:
+    """A group's folder and those above it; a container sees its own group as the mount itself."""
+    below = Path(path.lstrip("/"))
+    return [mount / group for group in (below, *below.parents)]
+
+
+def _quota(fields: list[str]) -> float:
+    if len(fields) != 2 or not all(field.isdigit() for field in fields) or fields[1] == "0":
+        return math.inf  # "max", -1, or no such file
+    return int(fields[0]) / int(fields[1])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
