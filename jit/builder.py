@@ -133,6 +133,11 @@ class Code:
     def store(self, value: Value, address: Value, align: int = 1) -> None:
         self.builder.store(value, address, align=align)
 
+    def prefetch(self, address: Value) -> None:
+        """Ask for a line that will be read soon, in every cache; any address will do."""
+        flags = [ir.Constant(INT32, flag) for flag in (0, 3, 1)]  # read, keep, data
+        self.intrinsic("llvm.prefetch.p0", VOID, [address, *flags])
+
     def _word_address(self, record: Value, index: Integer) -> Value:
         index = self.int(int(index)) if isinstance(index, int) else index
         return self.builder.gep(record, [index], source_etype=WORD)

@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, NodeKind, Role, When
-from tensorop.jit.builder import POINTER, WORD, Code, Integer, Value
+from tensorop.jit.builder import POINTER, VOID, WORD, Code, Integer, Value
 from tensorop.jit.target import Target
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region
@@ -213,8 +213,14 @@ def _emit_run(module: ir.Module, target: Target) -> None:
             _call_kernel(code, node, frame)
         with code.when(code.equal(kind, NodeKind.LOOP)):
             extent, child = _extent(code, node, frame), code.pointer(node, Node.CHILD)
+            # Most loops run hot around a single kernel: that one is called without a recursion.
+            kernel, descriptor, alone = _only_kernel(code, child)
             with _iterations(code, node, frame, extent, 0, extent):
-                return_if(code, code.call("driver.run", WORD, [child, frame]))
+                with code.either(alone) as (leaf, body):
+                    with leaf:
+                        code.call_address(kernel, VOID, [descriptor, frame])
+                    with body:
+                        return_if(code, code.call("driver.run", WORD, [child, frame]))
         with code.when(code.equal(kind, NodeKind.REGION)):
             return_if(code, code.call("driver.region", WORD, [node, frame]))
         following = code.pointer(node, Node.NEXT)
@@ -224,13 +230,22 @@ def _emit_run(module: ir.Module, target: Target) -> None:
     code.finish(code.int(0))
 
 
+def _only_kernel(code: Code, body: Value) -> tuple[Value, Value, Value]:
+    """Kernel and descriptor of a body, and whether it is a single unconditional call."""
+    is_call = code.equal(code.word(body, Node.KIND), NodeKind.CALL)
+    always = code.equal(code.word(body, Node.WHEN), When.ALWAYS)
+    single = null(code, code.pointer(body, Node.NEXT))
+    alone = code.builder.and_(code.builder.and_(is_call, always), single)
+    return code.pointer(body, Node.KERNEL), code.pointer(body, Node.DESCRIPTOR), alone
+
+
 def _call_kernel(code: Code, node: Value, frame: Value) -> None:
     when = code.word(node, Node.WHEN)
     # FIRST and LAST are neighbours in the frame in the order of their conditions.
     flag = code.word(frame, code.add(when, Frame.FIRST - When.FIRST))
     with code.when(code.builder.or_(code.equal(when, When.ALWAYS), code.nonzero(flag))):
         kernel, descriptor = code.pointer(node, Node.KERNEL), code.pointer(node, Node.DESCRIPTOR)
-        code.call_address(kernel, ir.VoidType(), [descriptor, frame])
+        code.call_address(kernel, VOID, [descriptor, frame])
 
 
 # regions

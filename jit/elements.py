@@ -162,7 +162,9 @@ class Arithmetic:
         scalar = ir.Constant(
             self.element.computed, float(value) if self.element.is_float else int(value)
         )
-        return scalar if self.lanes == 1 else ir.Constant(self.type, [scalar] * self.lanes)
+        if self.lanes == 1:
+            return scalar
+        return ir.Constant(self.type, [scalar] * self.lanes if value else None)
 
     @property
     def zero(self) -> Number:
@@ -177,7 +179,8 @@ class Arithmetic:
             return part
         undefined = ir.Constant(self.type, ir.Undefined)
         first = self.builder.insert_element(undefined, part, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(first, undefined, _indices([0] * self.lanes))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
+        return self.builder.shuffle_vector(first, undefined, zeros)
 
     # memory
 

@@ -13,47 +13,23 @@ An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Literal
 
 from llvmlite import ir
 
 from tensorop.jit.abi import AxisSlot, Frame
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import VOID, Code, Value
 from tensorop.jit.elements import Arithmetic, Number, element
-from tensorop.jit.gemm_store import Patch, Result, ScatterBuffer
+from tensorop.jit.gemm_abi import GemmWord
+from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import Columns, PackedColumns, Rows, StridedColumns, TileProduct
 from tensorop.jit.target import Target
 
+__all__ = ["GemmKernel", "GemmWord"]
+
 Access = Literal["packed", "direct"]
 Store = Literal["columns", "scatter"]
-
-
-class GemmWord(IntEnum):
-    """Descriptor of a GemmKernel. Strides are in bytes; tables hold byte offsets.
-
-    A_SLOT, B_SLOT: frame slots with the operands' block addresses (panels, or the data itself).
-    A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
-    B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
-    C_N_TABLE: offset of every column of C, by absolute position.
-    C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
-    absolute position; a block starts at a multiple of them (scatter). For store="columns" the
-    first row of the block is at OUT.
-    """
-
-    A_SLOT = 0
-    B_SLOT = 1
-    A_PANEL = 2
-    A_K = 3
-    A_BR = 4
-    B_PANEL = 5
-    B_K = 6
-    B_N = 7
-    B_BR = 8
-    C_N_TABLE = 9
-    C_M_CHUNKS = 10
-    C_M_BEGIN = 11
-    WORDS = 12
+AHEAD = 16  # steps of K that a streaming panel of A is prefetched ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +38,7 @@ class GemmKernel:
 
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
+    store: "columns" where rows are consecutive in C, "scatter" where a chunk table says which are.
     """
 
     dtype: str
@@ -87,10 +64,11 @@ class GemmKernel:
 
     def generate(self, target: Target) -> ir.Module:
         described = element(self.dtype)
-        if "direct" in (self.a, self.b) and described.accumulator is not described:
-            raise ValueError(f"{self.dtype} operands must be packed: they are computed in float32")
-        if "direct" in (self.a, self.b) and described.parts == 2:
-            raise ValueError(f"{self.dtype} operands must be packed: they are computed planar")
+        if "direct" in (self.a, self.b):
+            if described.accumulator is not described:
+                raise ValueError(f"{self.dtype} is computed in float32: pack its operands")
+            if described.parts == 2:
+                raise ValueError(f"{self.dtype} is computed planar: pack its operands")
         return _MacroKernel(self, target).generate()
 
 
@@ -109,12 +87,13 @@ class _MacroKernel:
         self.accumulator = self.element.accumulator
         self.part = self.accumulator.part
         self.lanes, self.mr = kernel.lanes(target), kernel.rows(target)
-        sizes = [code.word(code.frame, Frame.SIZE + axis) for axis in AxisSlot if axis <= 3]
-        self.m, self.n, self.k = sizes[:3]
-        self.blocks: Value | int = sizes[AxisSlot.BR] if kernel.batch_reduce else 1
-        self.result = Result(code, self.element, code.pointer(code.descriptor, GemmWord.C_N_TABLE))
-        if kernel.store == "scatter":
-            self.buffer = ScatterBuffer(self.result, self.mr, kernel.columns, self.lanes)
+        self.m, self.n, self.k, self.blocks = (
+            code.word(code.frame, Frame.SIZE + axis)
+            for axis in (AxisSlot.M, AxisSlot.N, AxisSlot.K, AxisSlot.BR)
+        )
+        self.result = Result(code, self.element)
+        self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
+        self.flush = Flush(code, self.element, self.mr, self.lanes, kernel.store == "scatter")
 
     def word(self, word: GemmWord) -> Value:
         return self.code.word(self.code.descriptor, word)
@@ -123,31 +102,30 @@ class _MacroKernel:
         """Address of an operand's block."""
         return self.code.pointer(self.code.frame, self.word(word))
 
-    def block_stride(self, word: GemmWord) -> Value | int:
-        return self.word(word) if self.kernel.batch_reduce else 0
-
     def generate(self) -> ir.Module:
+        self.flush.generate()
+        self._read_operands()
         code, nr, tail = self.code, self.kernel.columns, self.kernel.tail_columns()
-        self.a, self.b = self.operand(GemmWord.A_SLOT), self.operand(GemmWord.B_SLOT)
-        self.a_block = self.block_stride(GemmWord.A_BR)
-        self.b_block = self.block_stride(GemmWord.B_BR)
-        self._read_strides()
         panels = code.builder.udiv(self.n, code.int(nr))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
             self._rows(self._columns(address, nr, None), code.mul(panel, nr), None)
-        whole = code.mul(panels, nr)
-        last_panel = code.at(self.b, code.mul(panels, self.b_panel))
-        if tail and nr > 1:
+        if nr > 1:
+            whole = code.mul(panels, nr)
+            last_panel = code.at(self.b, code.mul(panels, self.b_panel))
             with code.loop(self.n, start=whole, step=tail) as n:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
 
-    def _read_strides(self) -> None:
-        """Bytes between panels, between steps of K and between the columns of B."""
+    def _read_operands(self) -> None:
+        """Addresses, and the bytes between panels, steps of K, columns and batch-reduce blocks."""
         code, kernel = self.code, self.kernel
+        self.a, self.b = self.operand(GemmWord.A_SLOT), self.operand(GemmWord.B_SLOT)
+        batch = kernel.batch_reduce
+        self.a_block = self.word(GemmWord.A_BR) if batch else 0
+        self.b_block = self.word(GemmWord.B_BR) if batch else 0
         self.a_panel: Value | int = self.mr * self.part
         self.a_step: Value | int = self.mr * self.accumulator.size
         self.b_column: Value | int = self.part
@@ -177,62 +155,79 @@ class _MacroKernel:
         )
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:
-        """All tiles of some columns: full ones, then single vectors."""
-        code, vectors = self.code, self.kernel.vectors
+        """All tiles of some columns: full ones, then the remaining rows as single vectors."""
+        code = self.code
+        stored = valid if valid is not None else code.int(columns.columns)
         panels = code.builder.udiv(self.m, code.int(self.mr))
-        whole = code.mul(panels, self.mr)
         with code.loop(panels) as panel:
             address = code.at(self.a, code.mul(panel, self.a_panel))
-            patch = Patch(n, columns.columns, valid, self.lanes, None)
-            sums = self._product(address, vectors, columns, patch)
-            self._keep(sums, code.mul(panel, self.mr), code.int(0), patch)
-            self._flush(panel, patch)
-        if self.mr == 1:
-            return
-        last_panel = code.at(self.a, code.mul(panels, self.a_panel))
-        lanes = self._tail_lanes()
-        with code.loop(self.m, start=whole, step=lanes) as m:
-            row = code.sub(m, whole)
-            count = code.min(lanes, code.sub(self.m, m)) if lanes > 1 else None
-            patch = Patch(n, columns.columns, valid, lanes, count)
-            sums = self._product(code.at(last_panel, code.mul(row, self.part)), 1, columns, patch)
-            self._keep(sums, m, row, patch)
-        if self.kernel.store == "scatter":
+            if valid is None and self.kernel.store == "columns":
+                self._full_tile(address, columns, code.mul(panel, self.mr), n)
+            else:
+                self._put(address, self.kernel.vectors, columns, 0)
+                self._flush(code.mul(panel, self.mr), code.int(self.mr), n, stored)
+        if self.mr > 1:
+            whole = code.mul(panels, self.mr)
             with code.when(code.less(whole, self.m)):
-                self._flush(panels, patch)
+                left = code.sub(self.m, whole)
+                self._left_rows(code.at(self.a, code.mul(panels, self.a_panel)), columns, left)
+                self._flush(whole, left, n, stored)
 
-    def _tail_lanes(self) -> int:
-        """A panel is padded, and a masked load stays inside; else the last rows go one by one."""
-        masked = self.part in self.target.masked
-        return self.lanes if self.kernel.a == "packed" or masked else 1
+    def _full_tile(self, address: Value, columns: Columns, m: Value, n: Value) -> None:
+        """Straight from the accumulators to C where nothing has to be multiplied."""
+        code, width, lanes = self.code, columns.columns, self.lanes
+        row = code.mul(m, self.element.size)
+        if self.kernel.a == "packed":  # blocks too large to have their C in the cache already
+            self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
+        sums = self._product(address, self.kernel.vectors, columns, lanes, None)
+        with code.either(self.result.needs_scalars()) as (then, otherwise):
+            with then:
+                self.buffer.put(sums, 0, width, lanes)
+                self._flush(m, code.int(self.mr), n, code.int(width))
+            with otherwise:
+                self.result.store(sums, row, n, width, lanes)
+
+    def _left_rows(self, address: Value, columns: Columns, left: Value) -> None:
+        """Fewer rows than a tile has, into the buffer. A panel is padded, so that its vectors are
+        whole; elsewhere the last one is masked, or rows go one by one."""
+        code, packed = self.code, self.kernel.a == "packed"
+        lanes = self.lanes if packed or self.part in self.target.masked else 1
+        with code.loop(left, step=lanes) as row:
+            count = None if packed or lanes == 1 else code.min(lanes, code.sub(left, row))
+            place = code.at(address, code.mul(row, self.part))
+            sums = self._product(place, 1, columns, lanes, count)
+            self.buffer.put(sums, row, columns.columns, lanes)
+
+    def _put(self, address: Value, vectors: int, columns: Columns, row: int) -> None:
+        sums = self._product(address, vectors, columns, self.lanes, None)
+        self.buffer.put(sums, row, columns.columns, self.lanes)
 
     def _product(
-        self, address: Value, vectors: int, columns: Columns, patch: Patch
+        self, address: Value, vectors: int, columns: Columns, lanes: int, count: Value | None
     ) -> list[Number]:
         code, accumulator = self.code, self.accumulator
-        vector = Arithmetic(code, accumulator, patch.lanes)
-        parts = Arithmetic(code, accumulator.real, patch.lanes)
-        plane = self.mr * self.part if accumulator.parts == 2 else 0
-        count = patch.count if self.kernel.a == "direct" else None
-        rows = Rows(vectors, address, self.a_step, self.a_block, plane, count)
-        blocks = self.blocks if self.kernel.batch_reduce else 1
-        sums = TileProduct(vector, parts, rows, columns).compute(self.k, blocks)
-        return self.result.scaled(sums, patch.lanes)
+        whole = vectors == self.kernel.vectors and columns.columns == self.kernel.columns
+        rows = Rows(
+            vectors,
+            address,
+            self.a_step,
+            self.a_block,
+            plane=self.mr * self.part if accumulator.parts == 2 else 0,
+            count=count,
+            ahead=AHEAD * self.mr * accumulator.size if whole and self.kernel.a == "packed" else 0,
+        )
+        vector = Arithmetic(code, accumulator, lanes)
+        parts = Arithmetic(code, accumulator.real, lanes)
+        blocks = self.blocks if self.kernel.batch_reduce else None
+        unroll = self._unroll(vectors * columns.columns) if whole else 1
+        return TileProduct(vector, parts, rows, columns).compute(self.k, blocks, unroll)
 
-    def _keep(self, sums: list[Number], m: Value, row: Value, patch: Patch) -> None:
-        """To C, or to row `row` of the buffer."""
-        if self.kernel.store == "columns":
-            self.result.store(sums, self.code.mul(m, self.element.size), patch)
-        else:
-            self.buffer.put(sums, row, patch.columns, patch.lanes)
+    def _unroll(self, positions: int) -> int:
+        """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""
+        products = positions * self.accumulator.parts**2
+        return 1 if products >= 48 else 2 if products >= 24 else 4
 
-    def _flush(self, panel: Value, patch: Patch) -> None:
-        if self.kernel.store != "scatter":
-            return
+    def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code
-        start = code.word(code.frame, Frame.START + AxisSlot.M)
-        granule = code.add(code.builder.udiv(start, code.int(self.mr)), panel)
-        valid = patch.valid if patch.valid is not None else code.int(patch.columns)
-        records = code.pointer(code.descriptor, GemmWord.C_M_CHUNKS)
-        begin = code.pointer(code.descriptor, GemmWord.C_M_BEGIN)
-        self.buffer.flush(records, begin, granule, patch.column, valid)
+        arguments = [code.descriptor, code.frame, self.buffer.address, m, rows, column, columns]
+        code.call(self.flush.name, VOID, arguments)

@@ -1,208 +1,205 @@
 """The end of a GEMM tile: C = alpha * acc, + beta * C, or C + alpha * acc.
 
 While the frame's FIRST is 1, this is the only or the first block of K: C is scaled by beta, and not
-read at all where the call says that beta is zero. Later blocks of K add to C. Two ways to reach C:
+read at all where the call says that beta is zero. Later blocks of K add to C.
 
-columns: the rows of C are consecutive in memory; a column is a table entry, vectors go straight from
-    the accumulators.
-scatter: both sides are addressed by tables. The tile goes through a buffer on the stack, from which
-    every chunk of consecutive rows is moved as vectors.
+`Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
+consecutive in C, alpha one, beta zero or one block of K after another. Everything else (edges, scalars,
+rows of C that are scattered) goes through a buffer on the stack and `Flush`, one small function of
+loops that all tiles of a kernel share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from tensorop.jit.abi import WORD, AxisSlot, CallRecord, Frame, Slot
-from tensorop.jit.builder import BYTE, Code, Value
+from tensorop.jit.abi import WORD as WORD_BYTES
+from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, Element, Number
-
-
-@dataclass(frozen=True)
-class Patch:
-    """The part of a tile that one store covers.
-
-    column: first column, counted from the block's; columns: how many the tile has; valid: how many
-    of them are C's, None for all. lanes: of a vector; count: valid lanes of the last vector, None
-    for all.
-    """
-
-    column: Value
-    columns: int
-    valid: Value | None
-    lanes: int
-    count: Value | None
+from tensorop.jit.gemm_abi import GemmWord
 
 
 class Result:
-    """C and the scalars that a result is combined with."""
+    """C, and how a result is combined with it, as the words of a call say."""
 
-    def __init__(self, code: Code, element: Element, column_table: Value) -> None:
+    def __init__(self, code: Code, element: Element) -> None:
         self.code, self.element = code, element
         self.out = code.pointer(code.frame, Slot.OUT)
         start = code.word(code.frame, Frame.START + AxisSlot.N)
-        self.column_table = code.at(column_table, code.mul(start, WORD))
+        table = code.pointer(code.descriptor, GemmWord.C_N_TABLE)
+        self.column_table = code.at(table, code.mul(start, WORD_BYTES))
         self.call = code.pointer(code.frame, Frame.CALL)
         self.first = code.nonzero(code.word(code.frame, Frame.FIRST))
-        reads_out = code.nonzero(code.word(self.call, CallRecord.READS_OUT))
-        self.reads = code.builder.or_(code.builder.not_(self.first), reads_out)
         self.scales = code.nonzero(code.word(self.call, CallRecord.SCALES))
-
-    def scaled(self, sums: Sequence[Number], lanes: int) -> list[Number]:
-        """alpha * sums; not multiplied where alpha is one."""
-        code, sums = self.code, list(sums)
-        vector = Arithmetic(code, self.element.accumulator, lanes)
-        before = code.builder.block
-        with code.when(self.scales):
-            alpha = vector.splat(self._scalar(CallRecord.ALPHA))
-            products = [vector.mul(alpha, number) for number in sums]
-            multiplied = code.builder.block
-        return [
-            tuple(
-                self._either(x, before, y, multiplied) for x, y in zip(plain, product, strict=True)
-            )
-            for plain, product in zip(sums, products, strict=True)
-        ]
-
-    def _either(self, a: Value, from_a: ir.Block, b: Value, from_b: ir.Block) -> Value:
-        phi = self.code.builder.phi(a.type)
-        phi.add_incoming(a, from_a)
-        phi.add_incoming(b, from_b)
-        return phi
-
-    def _scalar(self, word: CallRecord) -> Number:
-        scalar = Arithmetic(self.code, self.element.accumulator, 1)
-        return scalar.load(self.code.at(self.call, word * WORD))
+        self.reads_out = code.nonzero(code.word(self.call, CallRecord.READS_OUT))
 
     def column(self, index: Value) -> Value:
         """Address of a column, counted from the block's first."""
         return self.code.at(self.out, self.code.word(self.column_table, index))
 
-    def store(self, sums: Sequence[Number], row: Value, patch: Patch) -> None:
-        """Store a tile of scaled sums whose rows are consecutive from `row` (in bytes)."""
-        with self.code.either(self.reads) as (then, otherwise):
+    def needs_scalars(self) -> Value:
+        """Whether alpha or beta enter this store."""
+        scales_out = self.code.builder.and_(self.first, self.reads_out)
+        return self.code.builder.or_(self.scales, scales_out)
+
+    def prefetch(self, row: Value, column: Value, columns: int, vectors: int, lanes: int) -> None:
+        """Ask for a tile of C in time for its store."""
+        with self.code.loop(self.code.add(column, columns), start=column) as n:
+            address = self.code.at(self.column(n), row)
+            for vector in range(vectors):
+                self.code.prefetch(self.code.at(address, vector * lanes * self.element.size))
+
+    def store(
+        self, sums: Sequence[Number], row: Value, column: Value, columns: int, lanes: int
+    ) -> None:
+        """Overwrite C by a full tile, or add it: `row` in bytes, rows consecutive, no scalars."""
+        with self.code.either(self.first) as (then, otherwise):
             with then:
-                self._store_columns(sums, row, patch, Update(self, patch.lanes))
+                self._store(sums, row, column, columns, lanes, adds=False)
             with otherwise:
-                self._store_columns(sums, row, patch, None)
+                self._store(sums, row, column, columns, lanes, adds=True)
 
-    def _store_columns(
-        self, sums: Sequence[Number], row: Value, patch: Patch, update: Update | None
-    ) -> None:
-        vectors = len(sums) // patch.columns
-        for column in range(patch.columns):
-            numbers = sums[column * vectors : (column + 1) * vectors]
-            if patch.valid is None or column == 0:
-                self._store_column(numbers, column, row, patch, update)
-            else:
-                with self.code.when(self.code.less(column, patch.valid)):
-                    self._store_column(numbers, column, row, patch, update)
-
-    def _store_column(
+    def _store(
         self,
-        numbers: Sequence[Number],
-        column: int,
+        sums: Sequence[Number],
         row: Value,
-        patch: Patch,
-        update: Update | None,
+        column: Value,
+        columns: int,
+        lanes: int,
+        adds: bool,
     ) -> None:
-        code, stored = self.code, Arithmetic(self.code, self.element, patch.lanes)
-        address = code.at(self.column(code.add(patch.column, column)), row)
-        for vector, number in enumerate(numbers):
-            place = code.at(address, vector * patch.lanes * self.element.size)
-            count = patch.count if vector == len(numbers) - 1 else None
-            if update is not None:
-                number = update.combine(stored.load(place, count), number)
-            stored.store(number, place, count)
+        code, vectors = self.code, len(sums) // columns
+        table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        stored = Arithmetic(code, self.element, lanes)
+        summed = Arithmetic(code, self.element.accumulator, lanes)
+        out = code.at(self.out, row)
+        for i in range(columns):
+            address = code.at(out, code.word(table, i))
+            for vector, number in enumerate(sums[i * vectors : (i + 1) * vectors]):
+                place = code.at(address, vector * lanes * self.element.size)
+                total = summed.add(stored.load(place), number) if adds else number
+                stored.store(total, place)
 
 
-class Update:
-    """What a result is combined with where C is read: beta * C on the first block of K, else C."""
+class Buffer:
+    """A tile of sums on the stack: [column][part][row].
 
-    def __init__(self, result: Result, lanes: int) -> None:
-        self.result = result
-        self.vector = Arithmetic(result.code, result.element.accumulator, lanes)
-        self.beta = result._scalar(CallRecord.BETA)
-        if result.element.parts == 1:
-            one = Arithmetic(result.code, result.element.accumulator, 1).constant(1)
-            self.beta = (result.code.builder.select(result.first, self.beta[0], one[0]),)
-        self.beta = self.vector.splat(self.beta)
-
-    def combine(self, old: Number, sums: Number) -> Number:
-        """A complex one would turn infinities into NaN, so there the product is selected instead."""
-        if len(old) == 1:
-            return self.vector.fma(self.beta, old, sums)
-        select, first = self.result.code.builder.select, self.result.first
-        products = self.vector.mul(self.beta, old)
-        kept = tuple(select(first, x, y) for x, y in zip(products, old, strict=True))
-        return self.vector.add(sums, kept)
-
-
-class ScatterBuffer:
-    """A tile of sums on the stack, and its way to C chunk by chunk.
-
-    The layout is [column][part][row]. Vectors are read past a column's end, so there is room behind
-    the last one.
+    Vectors are read past a column's end, so there is room behind the last one.
     """
 
-    def __init__(self, result: Result, rows: int, columns: int, lanes: int) -> None:
-        self.result, self.code, self.rows, self.lanes = result, result.code, rows, lanes
-        self.element = result.element.accumulator
-        self.column_bytes = rows * self.element.size
-        size = columns * self.column_bytes + lanes * self.element.part
-        self.buffer = self.code.stack(BYTE, size)
+    def __init__(self, code: Code, element: Element, rows: int, columns: int, lanes: int) -> None:
+        self.code, self.element, self.rows = code, element, rows
+        self.address = code.stack(BYTE, columns * rows * element.size + lanes * element.part)
 
     def put(self, sums: Sequence[Number], row: Value | int, columns: int, lanes: int) -> None:
         """Keep the sums of a tile whose first row is `row` of the buffer."""
+        part_bytes = self.element.part
         parts = Arithmetic(self.code, self.element.real, lanes)
-        place = self.code.at(self.buffer, self.code.mul(row, self.element.part))
+        place = self.code.at(self.address, self.code.mul(row, part_bytes))
         vectors = len(sums) // columns
         for i, number in enumerate(sums):
             column, vector = divmod(i, vectors)
-            offset = column * self.column_bytes + vector * lanes * self.element.part
             for plane, part in enumerate(number):
-                plane_offset = plane * self.rows * self.element.part
-                parts.store((part,), self.code.at(place, offset + plane_offset))
+                line = (column * self.element.parts + plane) * self.rows + vector * lanes
+                parts.store((part,), self.code.at(place, line * part_bytes))
 
-    def flush(self, records: Value, begin: Value, granule: Value, column: Value, valid: Value) -> None:
-        """Store the buffer's rows, which are all of a granule of C's rows."""
-        code = self.code
-        last = code.word(begin, code.add(granule, 1))
-        with code.loop(last, start=code.word(begin, granule)) as chunk:
-            record = code.at(records, code.mul(chunk, 3 * WORD))
-            first, offset, length = (code.word(record, word) for word in range(3))
-            row = code.sub(first, code.mul(granule, self.rows))
-            whole = code.builder.and_(length, code.int(-self.lanes))
-            with code.loop(whole, step=self.lanes) as i:
-                self._flush_vectors(row, offset, i, None, column, valid)
-            if self.lanes > 1:
-                with code.when(code.less(whole, length)):
-                    rest = code.sub(length, whole)
-                    self._flush_vectors(row, offset, whole, rest, column, valid)
 
-    def _flush_vectors(
-        self, row: Value, offset: Value, i: Value, count: Value | None, column: Value, valid: Value
+class Flush:
+    """Generator of the function that stores a buffer.
+
+    `flush(descriptor, frame, buffer, m, rows, column, columns)`: the first `columns` columns and
+    `rows` rows of the buffer are C's from row `m` and column `column` of the block on. With
+    `scattered`, the rows are those of a granule of C's chunks, and `rows` is not looked at.
+    """
+
+    TYPE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, WORD, WORD, WORD, WORD])
+
+    def __init__(
+        self, code: Code, element: Element, buffer_rows: int, lanes: int, scattered: bool
     ) -> None:
+        self.code = Code(code.target, f"{code.function.name}_flush", self.TYPE, code.module)
+        self.code.function.linkage = "internal"
+        self.name, self.rows, self.lanes = self.code.function.name, buffer_rows, lanes
+        self.element, self.scattered = element, scattered
+
+    def generate(self) -> None:
+        code, accumulator = self.code, self.element.accumulator
+        _, _, self.buffer, m, rows, self.first_column, self.columns = code.function.args
+        self.result = result = Result(code, self.element)
+        self.reads = code.builder.or_(code.builder.not_(result.first), result.reads_out)
+        self.stored = Arithmetic(code, self.element, self.lanes)
+        self.sums = Arithmetic(code, accumulator, self.lanes)
+        scalar = Arithmetic(code, accumulator, 1)
+        self.alpha, self.beta = (
+            self.sums.splat(scalar.load(code.at(result.call, word * WORD_BYTES)))
+            for word in (CallRecord.ALPHA, CallRecord.BETA)
+        )
+        if self.scattered:
+            self._store_chunks(m)
+        else:
+            self._store_run(code.int(0), code.mul(m, self.element.size), rows)
+        code.finish()
+
+    def _store_chunks(self, m: Value) -> None:
+        code = self.code
+        start = code.word(code.frame, Frame.START + AxisSlot.M)
+        granule = code.builder.udiv(code.add(start, m), code.int(self.rows))
+        records = code.pointer(code.descriptor, GemmWord.C_M_CHUNKS)
+        begin = code.pointer(code.descriptor, GemmWord.C_M_BEGIN)
+        stop = code.word(begin, code.add(granule, 1))
+        with code.loop(stop, start=code.word(begin, granule)) as chunk:
+            record = code.at(records, code.mul(chunk, 3 * WORD_BYTES))
+            first, offset, length = (code.word(record, word) for word in range(3))
+            self._store_run(code.sub(first, code.mul(granule, self.rows)), offset, length)
+
+    def _store_run(self, row: Value, offset: Value, length: Value) -> None:
+        """Rows that are consecutive in C: from `row` of the buffer to byte `offset` of columns."""
+        code = self.code
+        whole = code.builder.and_(length, code.int(-self.lanes))
+        with code.loop(whole, step=self.lanes) as i:
+            self._store_vectors(row, offset, i, None)
+        if self.lanes > 1:
+            with code.when(code.less(whole, length)):
+                self._store_vectors(row, offset, whole, code.sub(length, whole))
+
+    def _store_vectors(self, row: Value, offset: Value, i: Value, count: Value | None) -> None:
         """The same rows of every column."""
-        code, result = self.code, self.result
-        stored = Arithmetic(code, result.element, self.lanes)
-        parts = Arithmetic(code, self.element.real, self.lanes)
-        source = code.at(self.buffer, code.mul(code.add(row, i), self.element.part))
-        shift = code.add(offset, code.mul(i, result.element.size))
-        with code.loop(valid) as n:
-            here = code.at(source, code.mul(n, self.column_bytes))
-            number = tuple(
-                part
-                for plane in range(self.element.parts)
-                for part in parts.load(code.at(here, plane * self.rows * self.element.part))
-            )
-            place = code.at(result.column(code.add(column, n)), shift)
-            with code.either(result.reads) as (then, otherwise):
-                with then:
-                    update = Update(result, self.lanes)
-                    stored.store(update.combine(stored.load(place, count), number), place, count)
-                with otherwise:
-                    stored.store(number, place, count)
+        code, accumulator = self.code, self.element.accumulator
+        parts = Arithmetic(code, accumulator.real, self.lanes)
+        source = code.at(self.buffer, code.mul(code.add(row, i), accumulator.part))
+        shift = code.add(offset, code.mul(i, self.element.size))
+        with code.loop(self.columns) as n:
+            here = code.at(source, code.mul(n, self.rows * accumulator.size))
+            planes = range(0, accumulator.size * self.rows, self.rows * accumulator.part)
+            number = tuple(part for plane in planes for part in parts.load(code.at(here, plane)))
+            place = code.at(self.result.column(code.add(self.first_column, n)), shift)
+            self.stored.store(self._combined(number, place, count), place, count)
+
+    def _combined(self, number: Number, place: Value, count: Value | None) -> Number:
+        sums, result = self.sums, self.result
+        scaled = self._where(result.scales, lambda: sums.mul(self.alpha, number), number)
+
+        def added() -> Number:
+            old = self.stored.load(place, count)
+            old = self._where(result.first, lambda: sums.mul(self.beta, old), old)
+            return sums.add(old, scaled)
+
+        return self._where(self.reads, added, scaled)
+
+    def _where(self, condition: Value, then: Callable[[], Number], otherwise: Number) -> Number:
+        """`then()` if the condition holds, computed only then."""
+        builder = self.code.builder
+        before = builder.block
+        with self.code.when(condition):
+            chosen = then()
+            after = builder.block
+        phis = []
+        for value, default in zip(chosen, otherwise, strict=True):
+            phi = builder.phi(value.type)
+            phi.add_incoming(value, after)
+            phi.add_incoming(default, before)
+            phis.append(phi)
+        return tuple(phis)

@@ -7,7 +7,7 @@ element of B after the other and multiplies it into a column of accumulators:
     for k:  a[v] = A[k, v];  for n:  b = broadcast B[k, n];  for v:  acc[v, n] += a[v] * b
 
 Accumulators stay in registers from the first K to the last, also across the blocks of a batch-reduce.
-K is unrolled four times. Addresses advance by one row a step, which costs an addition for an unpacked
+Addresses advance by one row a step, which costs an addition for an unpacked
 operand and nothing for a packed one, where rows are constant distances apart.
 
 Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", TOMS 34 (2008).
@@ -24,7 +24,6 @@ from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
-UNROLL = 4
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
 
@@ -35,6 +34,7 @@ class Rows:
     step: bytes from one K to the next; block: bytes from one batch-reduce block to the next.
     plane: bytes from real to imaginary parts (0: the elements are real).
     count: valid lanes of the last vector, None where all may be read.
+    ahead: bytes that a streaming panel is prefetched ahead, 0 for not at all.
     """
 
     vectors: int
@@ -43,6 +43,7 @@ class Rows:
     block: Step
     plane: int
     count: Value | None = None
+    ahead: int = 0
 
     def pointers(self, code: Code, block: Value) -> list[Value]:
         return [code.at(self.address, code.mul(block, self.block))]
@@ -57,6 +58,9 @@ class Rows:
             if self.plane:
                 number += parts.load(parts.code.at(place, self.plane))
             numbers.append(number)
+            if self.ahead:
+                for plane in (0, self.plane)[: len(number)]:
+                    parts.code.prefetch(parts.code.at(place, plane + self.ahead))
         return numbers
 
 
@@ -143,14 +147,14 @@ class TileProduct:
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
 
-    def compute(self, depth: Value, blocks: Value | int, unroll: int = UNROLL) -> list[Number]:
-        """acc[column * vectors + vector] = the sum over `blocks` times `depth` products."""
+    def compute(self, depth: Value, blocks: Value | None, unroll: int) -> list[Number]:
+        """acc[column * vectors + vector] = the sum of `depth` products, of every block."""
         zeros = [
             part
             for _ in range(self.rows.vectors * self.columns.columns)
             for part in self.vector.zero
         ]
-        if isinstance(blocks, int):
+        if blocks is None:
             return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
         with self.code.reduce(blocks, zeros) as carried:
             carried.update(self._block(carried.index, carried.values, depth, unroll))

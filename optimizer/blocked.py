@@ -19,7 +19,7 @@ High-performance tensor contraction without transposition (2018) for the offset 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Pack, Schedule, Step, TensorOp
 from tensorop.jit.elements import Element, element
@@ -202,19 +202,3 @@ def balanced(size: int, largest: int, multiple: int) -> int:
         return size
     count = -(-size // largest)
     return -(-(-(-size // count)) // multiple) * multiple
-
-
-def with_touch(schedule: Schedule, touch: Call) -> Schedule:
-    """The schedule with a last touch right after every matrix product call."""
-
-    def extend(body: tuple[Step, ...]) -> tuple[Step, ...]:
-        steps: list[Step] = []
-        for step in body:
-            if isinstance(step, Loop):
-                step = replace(step, body=extend(step.body))
-            steps.append(step)
-            if isinstance(step, Call):
-                steps.append(touch)
-        return tuple(steps)
-
-    return replace(schedule, body=extend(schedule.body))

@@ -136,10 +136,11 @@ def _packed(
 
 def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     """Elementwise operations, reductions, and products that are no matrix product."""
-    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
-    inner = prim[-1] if prim else Dimension(DimType.C, 1, (0,) * len(op.tensors))
-    x = Axis("X", inner.type, prim[-1:] and (inner,))
-    y = Axis("Y", prim[0].type if len(prim) > 1 else DimType.C, tuple(prim[:-1][-1:]))
+    rows, inner = _stream_order(op)
+    x, y = (
+        Axis(name, d.type if d else DimType.C, (d,) if d else ())
+        for name, d in (("X", inner), ("Y", rows))
+    )
     call = stream_call(op, op.main, tuple(range(len(op.tensors))), (x, y))
     steps = _touched(op, call, ("X", "Y"))
     rows = max(1, STREAM_BLOCK // x.size)
@@ -147,7 +148,18 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > STREAM_BLOCK:
         steps = (Loop("X", balanced(x.size, STREAM_BLOCK, 64), ExecType.SEQ, steps),)
-    return (x, y), steps, f"{op.main} streaming along {inner.name or inner.type}"
+    label = "one element" if inner is None else f"along {inner.name or inner.type}"
+    return (x, y), steps, f"{op.main} streaming {label}"
+
+
+def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
+    """The PRIM dimensions as (outer, inner) axes of a stream kernel: vectors run along one that
+    is consecutive, or repeats, in every tensor; of two such along the longer."""
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    if op.main in CONTRACTIONS:
+        prim.sort(key=lambda d: (set(d.strides) <= {0, 1}, d.size))
+    rows, inner = [None, None, *prim][-2:]
+    return rows, inner
 
 
 def stream_call(
@@ -201,16 +213,11 @@ def _touch_axes(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Axis,
     """The kept axes of a call's output block; a summed one counts as a single position."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     axes = []
-    for name in block:
+    for name, streamed in zip(block, reversed(_stream_order(op)), strict=True):
         if name in ("M", "N"):
-            dims = tuple(d for d in prim if d.type == name)
+            chosen = next(d for d in prim if d.type == name)
         else:
-            dims = tuple(prim[-1:] if name == "X" else prim[:-1][-1:])
-        kept = tuple(d for d in dims if d.type != DimType.K)
+            chosen = streamed
+        kept = (chosen,) if chosen is not None and chosen.type != DimType.K else ()
         axes.append(Axis(name if kept else "", DimType.C, kept))
     return axes[0], axes[1]
-
-
-def is_elementwise(op: TensorOp) -> bool:
-    """Whether the operation writes every output element once, from single elements."""
-    return op.main in UNARY or not op.of_type(DimType.K)

@@ -51,9 +51,14 @@ class Call:
 
     def __init__(self, program: Program, threads: int | None) -> None:
         self.program = program
-        self._executables = [plan_for(step.op, threads) for step in program.steps]
+        self._executables = tuple(plan_for(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
+
+    @property
+    def executables(self) -> tuple[Executable, ...]:
+        """One for every step of the program."""
+        return self._executables
 
     def new(self, arrays: Sequence[Array]) -> Any:
         """Run it without `out`, alpha or beta: the hot path."""

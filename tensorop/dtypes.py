@@ -2,9 +2,9 @@
 
 The back end knows dtypes by name (`name_of`): numpy's names, and `bfloat16`, `longdouble` and
 `clongdouble`; where the C long double is a double, the name is that of the double. In go numpy
-dtypes, out come the compute dtype (numpy's promotion over all operands and `out`) and the verdict of
-`casting`. The rules and the exceptions are numpy.einsum's, so that no program has to know which of
-the two it calls.
+dtypes, out come the compute dtype (numpy's promotion over all operands and `out`) and the verdict
+of `casting`. The rules and the exceptions are numpy.einsum's, so that no program has to know which
+of the two it calls.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 A call reads the spec and the layouts of its operands (shape, strides, dtype, alignment), looks up
 the `Call` that was decided for them, and runs it. Deciding is pure and cached (`cache_info`,
-`cache_clear`); a warm call is one look-up, one allocation and one call of the back end. The cache is
-bounded, least recently used first out, and its lock is that of `functools.lru_cache`.
+`cache_clear`); a warm call is one look-up, one allocation and one call of the back end. The cache
+is bounded, least recently used first out, and its lock is that of `functools.lru_cache`.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,7 +27,7 @@ _USUAL = ("K", "auto", (), 1, 0)
 
 
 @lru_cache(maxsize=8192)
-def _call_for(
+def call_for(
     spec: str | Spec,
     layouts: tuple[Layout, ...],
     out: Layout | None,
@@ -38,8 +38,8 @@ def _call_for(
     return Call(decide(parsed, layouts, out, Options(*options)), threads)
 
 
-cache_info = _call_for.cache_info
-cache_clear = _call_for.cache_clear
+cache_info = call_for.cache_info
+cache_clear = call_for.cache_clear
 
 
 def einsum(
@@ -108,7 +108,7 @@ def einsum(
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]])
     array([[11]])
     """
-    spec, arrays = _arguments(operands)
+    spec, arrays = arguments(operands)
     # The usual call has no keyword. The types are compared first, because an array may stand there.
     if (
         out is None
@@ -119,7 +119,7 @@ def einsum(
         and (order, optimize, conj, alpha, beta) == _USUAL
         and type(optimize) is str
     ):
-        return _call_for(spec, tuple(map(_layout, arrays)), None, _DEFAULT, None).new(arrays)
+        return call_for(spec, tuple(map(layout_of, arrays)), None, _DEFAULT, None).new(arrays)
     scaled = not (type(alpha) is int and alpha == 1)
     full = Options(_dtype(dtype), casting, order, freeze(optimize), _positions(conj), scaled)
     return contract(spec, arrays, out, full, alpha, beta, threads)
@@ -136,26 +136,31 @@ def contract(
 ) -> Any:
     """`einsum` with its arguments read: for the functions that are einsums of some spec."""
     _check_threads(threads)
-    layouts = tuple(map(_layout, arrays))
+    layouts = tuple(map(layout_of, arrays))
     target = None
     if out is not None:
         target = _writeable(out)
-        if any(np.may_share_memory(target, array, max_work=1) for array in arrays):
+        if any(_overlap(target, array) for array in arrays):
             options = options._replace(through=True)
     # An optimizer object may hold state, and be used again with another one: it is asked each time.
-    lookup = _call_for.__wrapped__ if callable(options.optimize) else _call_for
-    layout = None if target is None else _layout(target)
+    lookup = call_for.__wrapped__ if callable(options.optimize) else call_for
+    layout = None if target is None else layout_of(target)
     call: Call = lookup(spec, layouts, layout, tuple(options), threads)
     first, second = scalars(call, out, alpha, beta, options.casting)
     result = call.run(arrays, target, first, second)
     return result if out is None else out
 
 
-def _layout(array: Array) -> Layout:
+def _overlap(a: Array, b: Array) -> bool:
+    # One unit of work settles interleaved views, which bounds alone take for overlapping.
+    return np.may_share_memory(a, b, max_work=1)  # type: ignore[arg-type]
+
+
+def layout_of(array: Array) -> Layout:
     return array.shape, array.strides, array.dtype, array.flags.aligned
 
 
-def _arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
+def arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
     """The spec and the operands as base-class arrays."""
     if not operands:
         raise EinsumError("einsum needs a spec and at least one operand")
@@ -165,7 +170,7 @@ def _arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
     elif isinstance(spec, bytes):
         spec, arrays = spec.decode("ascii"), operands[1:]
     else:
-        spec, arrays = _sublist_arguments(operands)
+        spec, arrays = _from_sublists(operands)
     if not arrays:
         raise EinsumError("einsum needs at least one operand", spec if type(spec) is str else "")
     for array in arrays:
@@ -174,7 +179,7 @@ def _arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
     return spec, arrays
 
 
-def _sublist_arguments(operands: tuple[Any, ...]) -> tuple[Spec, tuple[Any, ...]]:
+def _from_sublists(operands: tuple[Any, ...]) -> tuple[Spec, tuple[Any, ...]]:
     if len(operands) < 2:
         raise EinsumError("einsum needs a spec, or a sublist of labels after every operand")
     pairs = len(operands) // 2

@@ -30,15 +30,19 @@ class EinsumError(ValueError):
     """
 
     def __init__(self, message: str, spec: str = "", at: int = 0, length: int = 1) -> None:
-        # All of them are `args`, so that the error survives pickling between processes.
-        super().__init__(message, spec, at, length)
+        # The whole text is the only entry of `args`, as in any ValueError: callers may rewrite it.
+        super().__init__(_render(message, spec, at, length))
         self.message = message
         self.spec = spec
         self.at = at
         self.length = length
 
-    def __str__(self) -> str:
-        if not self.spec:
-            return self.message
-        line = "".join(" " if c.isspace() else c for c in self.spec)
-        return f"{self.message}\n  {line}\n  {' ' * self.at}{'^' * max(self.length, 1)}"
+    def __reduce__(self) -> tuple[type[EinsumError], tuple[str, str, int, int]]:
+        return EinsumError, (self.message, self.spec, self.at, self.length)
+
+
+def _render(message: str, spec: str, at: int, length: int) -> str:
+    if not spec:
+        return message
+    line = "".join(" " if c.isspace() else c for c in spec)
+    return f"{message}\n  {line}\n  {' ' * at}{'^' * max(length, 1)}"

@@ -1,27 +1,37 @@
-"""numpy's other contractions, each the einsum of some spec: `tensordot`, `matmul`, `vecdot`,
-`inner`, `outer`, and `transpose`; and `einsum_path`.
+"""numpy's other contractions, each the einsum of some spec, and `einsum_path`.
 
-Signatures, shapes of results and kinds of errors are numpy's. What differs from `einsum` is that the
-axes to be summed must agree exactly (a size 1 there does not broadcast) and that, as in ufuncs, `out`
-takes no part in the compute dtype: the result is cast into it under `casting`.
+Signatures, shapes of results and kinds of errors are numpy's. What differs from `einsum` is that
+the axes to be summed must agree exactly: a size 1 there does not broadcast. `matmul` and `vecdot`
+have a module of their own and are found here too.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.exceptions import AxisError
 
+from tensorop.contraction import resolve
 from tensorop.einsum import arguments, contract
 from tensorop.errors import EinsumError
-from tensorop.layout import combine, result_strides
-from tensorop.path import is_numpy_form
-from tensorop.program import Array, Options, order_of
-from tensorop.spec import Spec, parse, resolve
+from tensorop.matmul import matmul, vecdot, wrapped
+from tensorop.path import is_numpy_form, split_limit
+from tensorop.program import Array, Options
+from tensorop.spec import Spec, parse
+
+__all__ = [
+    "einsum_path",
+    "inner",
+    "matmul",
+    "outer",
+    "permute_dims",
+    "tensordot",
+    "transpose",
+    "vecdot",
+]
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -103,98 +113,107 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i) if i < 26 else chr(0x100 + i)
 
 
-def matmul(
-    x1: Any,
-    x2: Any,
-    /,
-    out: Any = None,
-    *,
-    casting: Any = "same_kind",
-    order: str = "K",
-    dtype: Any = None,
-    subok: bool = True,
-    axes: Any = None,
-) -> Any:
-    """Matrix product of the last two axes, broadcasting over the others.
-
-    Parameters
-    ----------
-    x1, x2 : array_like
-        A one-dimensional `x1` is a row, a one-dimensional `x2` a column; their axis is dropped.
-    out : ndarray, optional
-    casting, order, dtype, subok
-        As in every ufunc of numpy.
-    axes : list of tuples, optional
-        Where the matrices lie in the two operands and in the result; (-2, -1) each by default.
+def inner(a: Any, b: Any, /) -> Any:
+    """Sum products over the last axis of both operands; a product where one has no dimensions.
 
     Raises
     ------
     EinsumError
-        Sizes that do not fit, or an operand without dimensions.
+        Last axes of different sizes.
 
     Examples
     --------
-    >>> matmul(np.ones((7, 3, 4)), np.ones((4, 5))).shape
-    (7, 3, 5)
+    >>> inner(np.ones((2, 3)), np.ones((5, 3))).shape
+    (2, 5)
     """
-    a, b = np.asarray(x1), np.asarray(x2)
-    for i, x in enumerate((a, b)):
-        if x.ndim == 0:
-            raise EinsumError(f"matmul: operand {i} has no dimensions; multiply by it instead")
-    row, column = ("" if a.ndim == 1 else "i"), ("" if b.ndim == 1 else "j")
-    cores = (f"{row}k", f"k{column}", row + column)
-    return _generalised("matmul", cores, (a, b), out, axes, Options(
-        _dtype(dtype), casting, order, joins=False), (x1, x2) if subok else ())
+    x, y = np.asarray(a), np.asarray(b)
+    if x.ndim == 0 or y.ndim == 0:
+        spec = _tensordot_spec(x.ndim, y.ndim, (), ())
+    else:
+        if x.shape[-1] != y.shape[-1]:
+            raise EinsumError(
+                f"inner: the last axes have sizes {x.shape[-1]} and {y.shape[-1]}; they must agree"
+            )
+        spec = _tensordot_spec(x.ndim, y.ndim, (x.ndim - 1,), (y.ndim - 1,))
+    return wrapped(_contract(spec, (x, y)), (a, b))
 
 
-def vecdot(
-    x1: Any,
-    x2: Any,
-    /,
-    out: Any = None,
-    *,
-    casting: Any = "same_kind",
-    order: str = "K",
-    dtype: Any = None,
-    subok: bool = True,
-    axes: Any = None,
-    axis: int | None = None,
-    keepdims: bool = False,
-) -> Any:
-    """Dot product along one axis, the last by default; `x1` is conjugated.
-
-    Parameters
-    ----------
-    x1, x2 : array_like
-        Of the same size along that axis, broadcasting over the others.
-    axis : int, optional
-        The axis; or `axes`, a list of one for each operand and an empty tuple for the result.
-    keepdims : bool
-        Keep the axis, with size 1.
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """Products of every element of `a` with every element of `b`, both flattened.
 
     Raises
     ------
     EinsumError
-        Sizes that do not fit, or an operand without dimensions.
+        `out` of another shape than (a.size, b.size).
 
     Examples
     --------
-    >>> vecdot([1j, 2], [1, 2])
-    np.complex128(4-1j)
+    >>> outer([1, 2], [3, 4])
+    array([[3, 4],
+           [6, 8]])
     """
-    a, b = np.asarray(x1), np.asarray(x2)
-    for i, x in enumerate((a, b)):
-        if x.ndim == 0:
-            raise EinsumError(f"vecdot: operand {i} has no dimensions")
-    if axis is not None:
-        if axes is not None:
-            raise TypeError("vecdot: give axis or axes, not both")
-        axes = [(axis,), (axis,), (axis,) if keepdims else ()]
-    options = Options(_dtype(dtype), casting, order, conj=(0,), joins=False)
-    wrap = (x1, x2) if subok else ()
-    if not keepdims:
-        return _generalised("vecdot", ("k", "k", ""), (a, b), out, axes, options, wrap)
-    place = -1 if axis is None else axis
-    target = None if out is None else np.squeeze(_only(out), place)
-    result = _generalised("vecdot", ("k", "k", ""), (a, b), target, _without(axes), options, wrap)
-    return np.expand_dims(result, place) if out is None else _only(out)
+    return _contract("i,j->ij", (np.asarray(a).ravel(), np.asarray(b).ravel()), out)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """A view with the axes permuted, reversed by default: numpy.transpose.
+
+    Examples
+    --------
+    >>> transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
+    return np.transpose(a, axes)
+
+
+permute_dims = transpose
+
+
+def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    """The order of contraction of an einsum: numpy.einsum_path.
+
+    Forms of `optimize`, and labels, that numpy does not know go to opt_einsum.
+
+    Returns
+    -------
+    path : list
+        `["einsum_path", (i, j), ...]`, which `einsum(optimize=)` takes.
+    report : str
+        A table of the steps and their costs.
+
+    Examples
+    --------
+    >>> a, b, c = np.ones((2, 9)), np.ones((9, 3)), np.ones((3, 4))
+    >>> einsum_path("ij,jk,kl->il", a, b, c)[0]
+    ['einsum_path', (0, 1), (0, 1)]
+    """
+    spec, arrays = arguments(operands)
+    contraction = resolve(
+        parse(spec) if isinstance(spec, str) else spec, [array.shape for array in arrays]
+    )
+    if is_numpy_form(optimize) and _has_numpy_labels(contraction.spec):
+        path, report = np.einsum_path(*operands, optimize=optimize)
+        return list(path), report
+    # Imported here because few programs ask for a path; see `path.py`.
+    from opt_einsum import contract_path
+    from opt_einsum.parser import get_symbol
+
+    terms = (*contraction.operands, contraction.output)
+    texts = ["".join(get_symbol(label) for label in term) for term in terms]
+    text = f"{','.join(texts[:-1])}->{texts[-1]}"
+    shapes = [array.shape for array in arrays]
+    optimize, limit = split_limit(optimize)
+    steps, info = contract_path(text, *shapes, shapes=True, optimize=optimize, memory_limit=limit)
+    return ["einsum_path", *steps], str(info)
+
+
+def _has_numpy_labels(spec: Spec) -> bool:
+    labels = {label for term in spec.operands for label in term.labels}
+    return all(
+        label < 52 if isinstance(label, int) else label.isascii() and label.isalpha()
+        for label in labels
+    )
+
+
+def _contract(spec: str, arrays: tuple[Array, Array], out: Any = None) -> Any:
+    return contract(spec, arrays, out, Options(casting="same_kind", order="C", joins=False))

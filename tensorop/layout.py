@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorop.spec import Contraction
+from tensorop.contraction import Contraction
 
 Strides = tuple[int, ...]
 
@@ -55,7 +55,8 @@ def packed(axes: Sequence[int], shape: Sequence[int], itemsize: int) -> Strides:
 
 def like(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Strides:
     """Strides of an array without gaps whose axes are in the same order as in the given one."""
-    axes = sorted(reversed(range(len(shape))), key=lambda axis: abs(strides[axis]))
+    # Axes of equal stride in C order: the last one runs fastest.
+    axes = sorted(range(len(shape)), key=lambda axis: (abs(strides[axis]), -axis))
     return packed(axes, shape, itemsize)
 
 

@@ -22,9 +22,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorop import reference
 from tensorop.bounds import overlapping, require_inside, shares_elements
 from tensorop.dtype_rules import check_dtype, dtype_name
+from tensorop.executable import plan_for_operation
 from tensorop.ir import (
     BINARY,
     CONTRACTIONS,
@@ -245,20 +245,8 @@ class TensorOperation:
         return tuple(Tensor(role, name) for role, name in zip(roles, names, strict=True))
 
 
-class _ByReference:
-    """The plain reference as a back end."""
-
-    def __init__(self, op: TensorOp) -> None:
-        self.op = op
-
-    def run(
-        self, arrays: Sequence[Array], alpha: Any, beta: Any, bias: Array | None = None
-    ) -> None:
-        reference.run(self.op, arrays, alpha, beta, bias)
-
-
 def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Executable:
-    return _ByReference(op)
+    return plan_for_operation(op, optimize, threads)
 
 
 def _member(kind: type[E], value: Any, entry: str, allowed: Iterable[E] | None = None) -> E:
@@ -291,8 +279,8 @@ def _reduces(op: TensorOp) -> bool:
 
 
 def _accumulates(op: TensorOp) -> bool:
-    """Whether the result is joined to what `out` holds."""
-    return _reduces(op) and op.first_touch == Primitive.NONE
+    """Whether the result is joined to what `out` holds, from before or from its first touch."""
+    return _reduces(op) and op.first_touch != Primitive.ZERO
 
 
 def _check_main(main: Primitive, first: Primitive, inputs: int) -> None:

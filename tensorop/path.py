@@ -1,9 +1,9 @@
 """The order in which n operands are contracted.
 
-In go a `Contraction` and the caller's `optimize`, in any form that numpy.einsum or opt_einsum takes;
-out comes a path: groups of positions in the list of operands still to be contracted, each group's
-result being appended to the list. The search itself is opt_einsum's, imported only when a search is
-needed.
+In go a `Contraction` and the caller's `optimize`, in any form that numpy.einsum or opt_einsum
+takes; out comes a path: groups of positions in the list of operands still to be contracted, each
+group's result being appended to the list. The search itself is opt_einsum's, imported only when a
+search is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorop.spec import Contraction
+from tensorop.contraction import Contraction
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -85,17 +85,32 @@ def _is_limited(optimize: Any) -> bool:
     )
 
 
+def split_limit(optimize: Any) -> tuple[Any, int | None]:
+    """`optimize` without its memory limit, and that limit."""
+    if not _is_limited(optimize):
+        return optimize, None
+    name, limit = optimize
+    return name, None if limit is None else int(limit)
+
+
+def is_numpy_form(optimize: Any) -> bool:
+    """Whether numpy.einsum_path knows this form of `optimize`."""
+    if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
+        return True
+    name, _ = split_limit(optimize)
+    return name is None or isinstance(name, bool) or name in ("greedy", "optimal")
+
+
 def _search(optimize: Any) -> tuple[Callable[..., Any], int | None]:
     """The path search that `optimize` names, and its memory limit."""
     _check_form(optimize)
-    name, limit = optimize if isinstance(optimize, (list, tuple)) else (optimize, None)
+    name, limit = split_limit(optimize)
     if callable(name):
         return name, None
-    # Imported here because it takes a third of the package's import time, and few calls need it.
+    # Imported here because it would be a good part of the package's import time.
     from opt_einsum.paths import get_path_fn
 
-    known = "auto" if name is True or name is None else name
-    return get_path_fn(known), None if limit is None else int(limit)
+    return get_path_fn("auto" if name is True or name is None else name), limit
 
 
 def _problem(

@@ -1,183 +1,246 @@
-"""From a `TensorOp` to something that runs: schedules, bound and prepared, cached.
+"""`compile`: plan a contraction once, call it often.
 
-An `Executable` is one operation for one setting of threads. It usually is a single bound schedule;
-a first or last touch that no kernel call can hold runs as a stage of its own. Executables are
-immutable, keep no scratch, and are shared by everybody who asks for the same operation (a bounded
-cache, least recently used first out).
+A `Plan` is everything that was decided for one spec and one set of layouts: the steps, their
+schedules and kernels. It is immutable, callable from any thread, can be read (`explain()`,
+`llvm_ir()`, `asm()`) and pickled: where it is loaded, it plans anew.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tensorop.bind import bind
-from tensorop.ir import Primitive, Schedule, TensorOp
-from tensorop.jit.elements import element
-from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
-from tensorop.runtime import Prepared, Words, prepare, run, scalars
-from tensorop.threads import get_num_threads
+from tensorop.call import Call
+from tensorop.einsum import call_for, contract, layout_of
+from tensorop.errors import EinsumError
+from tensorop.executable import Executable
+from tensorop.explain import describe
+from tensorop.ir import Call as KernelCall
+from tensorop.ir import Schedule
+from tensorop.jit.compiler import assembly
+from tensorop.jit.target import current_target
+from tensorop.path import freeze
+from tensorop.program import Layout, Options
 
 Array = np.ndarray[Any, Any]
-CACHED = 8192  # executables
-_NO_OPERAND = -1
-_UNSCALED = frozenset({Primitive.COPY, Primitive.CONJ})
 
 
-class _Ready(NamedTuple):
-    """A stage that can be launched: which of the operands (or of bias) are its in0, in1 and out."""
+class Plan:
+    """A contraction planned for operands of given shapes, strides and dtypes.
 
-    schedule: Schedule
-    plan: Prepared
-    operands: tuple[int, int, int, int]
-    scaled: bool  # alpha and beta are its
+    Calling it with arrays of that shape and dtype gives what `einsum` gives; arrays with other
+    strides are planned for as they come. Made by `compile`.
 
-
-class Executable:
-    """An operation that can be run any number of times, from any thread.
-
-    op: the operation. threads: how many threads may share it; None: the setting in force at each
-    call.
+    Attributes
+    ----------
+    spec : str
+    flops : int
+        Arithmetic operations: a multiply and an add are two, complex ones eight.
+    bytes : int
+        Operands and result, each once.
     """
 
-    __slots__ = ("_defaults", "_lock", "_optimize", "_ready", "_scalar", "op", "threads")
-
-    def __init__(self, op: TensorOp, optimize: bool, threads: int | None) -> None:
-        small = prod(d.size for d in op.dimensions) < SHARE_WORK
-        self.op, self._optimize = op, optimize
-        self.threads = 1 if small and optimize else threads
-        self._scalar = scalar_type(op.dtype)
-        self._defaults = self._words(1, 0)
-        self._ready: dict[int, tuple[_Ready, ...]] = {}
-        self._lock = threading.Lock()
-        self._stages(self.threads or get_num_threads())
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]:
-        """The schedules for the setting of threads in force, one a stage."""
-        return tuple(s.schedule for s in self._stages(self.threads or get_num_threads()))
-
-    def run(
-        self,
-        arrays: Sequence[Array],
-        alpha: Any = None,
-        beta: Any = None,
-        bias: Array | None = None,
+    def __init__(
+        self, spec: str, layouts: tuple[Layout, ...], options: Options, threads: int | None
     ) -> None:
-        """Run it: out = alpha * main(in0, in1) + beta * out.
+        self.spec, self.threads = spec, threads
+        self._layouts, self._options = layouts, options
+        self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
+
+    def __call__(
+        self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
+    ) -> Any:
+        """Contract.
 
         Parameters
         ----------
-        arrays : in0[, in1], out
-            Plain arrays of which only the address of the first element counts.
-        alpha, beta : scalar of the compute dtype, or None
-            None: 1 and 0. Where beta is 0, out is not read.
-        bias : array, optional
-            What a first touch `copy` starts from, laid out as out.
+        *operands : array_like
+            Of the shapes and dtypes that were planned for.
+        out, alpha, beta
+            As in `einsum`.
+
+        Raises
+        ------
+        EinsumError
+            An operand has another shape than was planned for, or their number differs.
+        TypeError
+            An operand has another dtype.
         """
-        stages = self._ready.get(self.threads or get_num_threads())
-        if stages is None:
-            stages = self._stages(get_num_threads())
-        words: Words | int = 0
-        if alpha is not None or beta is not None:
-            alpha, beta = 1 if alpha is None else alpha, 0 if beta is None else beta
-            if self.op.main in _UNSCALED and (alpha != 1 or beta != 0):
-                sum_of(self.op, self.threads).run(arrays, alpha, beta)
-                return
-            words = self._words(alpha, beta)
-        operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
-        for _, plan, (in0, in1, out, aux), scaled in stages:
-            run(
-                plan,
-                operands[in0],
-                operands[in1],
-                operands[out],
-                operands[aux],
-                words if scaled else 0,
+        arrays = tuple(map(np.asarray, operands))
+        layouts = tuple(map(layout_of, arrays))
+        if layouts != self._layouts:
+            self._check(layouts)
+        elif out is None and type(alpha) is type(beta) is int and (alpha, beta) == (1, 0):
+            return self._call.new(arrays)
+        scaled = not (type(alpha) is int and alpha == 1)
+        options = self._options._replace(scaled=scaled)
+        return contract(self.spec, arrays, out, options, alpha, beta, self.threads)
+
+    def _check(self, layouts: Sequence[Layout]) -> None:
+        if len(layouts) != len(self._layouts):
+            raise EinsumError(
+                f"planned for {len(self._layouts)} operands, called with {len(layouts)}", self.spec
             )
+        for i, (given, planned) in enumerate(zip(layouts, self._layouts, strict=True)):
+            if given[0] != planned[0]:
+                raise EinsumError(
+                    f"operand {i} has shape {given[0]}, planned for {planned[0]}", self.spec
+                )
+            if given[2] != planned[2]:
+                raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
 
-    def _words(self, alpha: Any, beta: Any) -> Words:
-        return scalars(
-            np.asarray(alpha).astype(self._scalar)[()], np.asarray(beta).astype(self._scalar)[()]
-        )
+    @property
+    def executables(self) -> tuple[Executable, ...]:
+        """One for every step, in order."""
+        return self._call.executables
 
-    def _stages(self, threads: int) -> tuple[_Ready, ...]:
-        ready = self._ready.get(threads)
-        if ready is None:
-            with self._lock:
-                machine = host_machine()
-                planned = plan_stages(self.op, machine, threads, optimize=self._optimize)
-                ready = tuple(self._prepare(stage, threads) for stage in planned)
-                self._ready[threads] = ready
-        return ready
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The schedules of all steps, in order."""
+        return tuple(s for executable in self.executables for s in executable.schedules)
 
-    def _prepare(self, stage: Stage, threads: int) -> _Ready:
-        bound = bind(stage.schedule, host_machine().target)
-        plan = prepare(
-            bound.node,
-            bound.frame,
-            scratch_bytes=bound.scratch_bytes,
-            scratch_slots=bound.scratch_slots,
-            long=bound.long,
-            threads=min(threads, bound.shares),
-            defaults=self._defaults,
-            keep=bound,
-        )
-        return _Ready(stage.schedule, plan, self._sources(stage), stage.main)
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule with the most arithmetic.
 
-    def _sources(self, stage: Stage) -> tuple[int, int, int, int]:
-        """Positions of in0, in1, out and bias in the operands, of which the last is none."""
-        count = len(self.op.tensors)
-        bias, nothing = count, _NO_OPERAND
-        inputs = list(range(count - 1)) if stage.main else [count - 1]
-        if stage.reads_bias:
-            inputs = [bias]
-        if stage.schedule.swapped:
-            inputs.reverse()
-        in0, in1 = [*inputs, nothing][:2]
-        return in0, in1, count - 1, bias
+        Raises
+        ------
+        ValueError
+            Nothing is computed: the result is a view, or empty.
+        """
+        if not self.schedules:
+            raise ValueError("nothing is computed: the result is a view, or has no elements")
+        return max(self.schedules, key=lambda s: (s.op.flops, prod(a.size for a in s.axes)))
+
+    @property
+    def flops(self) -> int:
+        return sum(step.op.flops for step in self._call.program.steps)
+
+    @property
+    def bytes(self) -> int:
+        operands = sum(prod(shape) * dtype.itemsize for shape, _, dtype, _ in self._layouts)
+        result = self._call.program.result
+        return operands + prod(result.shape) * result.dtype.itemsize
+
+    def explain(self) -> str:
+        """How it runs, and why: dimensions, what each pass did, the loop nest, the kernels."""
+        program = self._call.program
+        shapes = ", ".join(f"{'x'.join(map(str, s)) or '()'} {d}" for s, _, d, _ in self._layouts)
+        lines = [f"{self.spec}   {shapes}", f"{self.flops:,} flops, {self.bytes:,} bytes"]
+        if program.view is not None:
+            lines.append("a view of the operand: nothing is computed")
+        for i, copy in enumerate(program.copies):
+            if copy is not None:
+                lines.append(f"operand {i} is copied to {copy.storage.dtype} first")
+        if program.through is not None:
+            lines.append(f"the result goes through a temporary of {program.through.dtype}")
+        for step, executable in zip(program.steps, self.executables, strict=True):
+            lines += ["", f"step {step.text}"]
+            for schedule in executable.schedules:
+                lines += [f"  {line}" for line in describe(schedule)]
+        return "\n".join(lines)
+
+    def kernels(self) -> tuple[Any, ...]:
+        """The descriptions of all kernels it calls, each once."""
+        calls = (s for schedule in self.schedules for _, s in schedule.steps())
+        return tuple(dict.fromkeys(s.kernel for s in calls if isinstance(s, KernelCall)))
+
+    def llvm_ir(self) -> str:
+        """The generated LLVM IR of all its kernels."""
+        return "\n".join(str(kernel.generate(current_target())) for kernel in self.kernels())
+
+    def asm(self) -> str:
+        """The machine code of all its kernels, as assembly text."""
+        target = current_target()
+        return "\n".join(assembly(kernel.generate(target), target) for kernel in self.kernels())
+
+    def __repr__(self) -> str:
+        shapes = ", ".join("x".join(map(str, shape)) or "()" for shape, *_ in self._layouts)
+        dtype = self._call.program.dtype
+        return f"<Plan {self.spec} of {shapes} in {dtype}, {self.flops:,} flops>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Plan, (self.spec, self._layouts, self._options, self.threads)
 
 
-def scalar_type(dtype: str) -> np.dtype[Any]:
-    """The numpy dtype of alpha and beta: that of the accumulator."""
-    return np.dtype(element(dtype).accumulator.name)
-
-
-@lru_cache(maxsize=CACHED)
-def plan_for(op: TensorOp, threads: int | None) -> Executable:
-    """The executable of an operation, optimised.
+def compile(
+    spec: str,
+    *operands: Any,
+    dtypes: Any = "float64",
+    strides: Sequence[Sequence[int] | None] | None = None,
+    dtype: Any = None,
+    casting: Any = "safe",
+    order: str = "K",
+    optimize: Any = "auto",
+    conj: Sequence[int] = (),
+    threads: int | None = None,
+) -> Plan:
+    """Plan a contraction once, to call it often.
 
     Parameters
     ----------
-    op : TensorOp
-    threads : int or None
-        None: the setting in force at each call.
+    spec : str
+        As in `einsum`.
+    *operands : tuple of int, or array_like
+        Shapes, or arrays whose shapes, strides and dtypes are planned for.
+    dtypes : dtype or sequence of dtypes
+        For operands given as shapes: one for all, or one each.
+    strides : sequence, optional
+        For operands given as shapes: strides in bytes, one tuple an operand; None: C order.
+    dtype, casting, order, optimize, conj, threads
+        As in `einsum`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    EinsumError, TypeError
+        As `einsum`.
+
+    Examples
+    --------
+    >>> plan = compile("ij,jk->ik", (64, 32), (32, 16), dtypes="float32")
+    >>> plan.flops
+    65536
+    >>> plan(np.ones((64, 32), "f4"), np.ones((32, 16), "f4")).shape
+    (64, 16)
     """
-    return Executable(op, True, threads)
+    layouts = tuple(
+        _layout(operand, _nth(dtypes, i, len(operands)), None if strides is None else strides[i])
+        for i, operand in enumerate(operands)
+    )
+    kind = None if dtype is None else np.dtype(dtype)
+    options = Options(kind, casting, order, freeze(optimize), tuple(conj))
+    return Plan(spec, layouts, options, threads)
 
 
-@lru_cache(maxsize=CACHED)
-def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Executable:
-    """The executable of an explicit operation: as written, or optimised."""
-    return Executable(op, optimize, threads)
+def _nth(dtypes: Any, i: int, count: int) -> np.dtype[Any]:
+    if isinstance(dtypes, (list, tuple)):
+        if len(dtypes) != count:
+            raise ValueError(f"{len(dtypes)} dtypes for {count} operands")
+        return np.dtype(dtypes[i])
+    return np.dtype(dtypes)
 
 
-def sum_of(op: TensorOp, threads: int | None) -> Executable:
-    """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
-    tensors = op.tensors
-    if op.main == Primitive.CONJ:
-        tensors = (replace(tensors[0], conj=not tensors[0].conj), *tensors[1:])
-    return plan_for(replace(op, main=Primitive.SUM, tensors=tensors), threads)
+def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -> Layout:
+    """The layout of an array, or of an array of a given shape."""
+    is_shape = isinstance(operand, tuple) and all(isinstance(n, (int, np.integer)) for n in operand)
+    if not is_shape:
+        return layout_of(np.asarray(operand))
+    shape = tuple(int(n) for n in operand)
+    if strides is None:
+        steps, step = [], dtype.itemsize
+        for n in reversed(shape):
+            steps.append(step)
+            step *= max(n, 1)
+        strides = steps[::-1]
+    if len(strides) != len(shape):
+        raise ValueError(f"{len(strides)} strides for the shape {shape}")
+    return shape, tuple(int(s) for s in strides), dtype, True
 
 
-def cache_clear() -> None:
-    """Forget all executables; running ones stay valid."""
-    plan_for.cache_clear()
-    plan_for_operation.cache_clear()

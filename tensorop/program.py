@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorop.contraction import Contraction, resolve
 from tensorop.dtypes import (
     DType,
     check_cast,
@@ -29,7 +30,7 @@ from tensorop.dtypes import (
 from tensorop.errors import EinsumError
 from tensorop.layout import Operand, Strides, combine, is_fortran, like, result_strides
 from tensorop.path import Path, find_path
-from tensorop.spec import Contraction, Spec, resolve
+from tensorop.spec import Spec
 from tensorop.tree import Step, plan_tree
 
 Array = np.ndarray[Any, DType]
@@ -108,8 +109,8 @@ class Program:
     in (float32 for half types in more than one step). result: the array to return where no `out` is
     given. view: the whole result, where it is a view. copies: one an operand, None where it serves
     as it is. through: the temporary that the last step writes, None where it writes the result.
-    steps: none where the result has no elements. sums_nothing: a summed label has size 0, so the one
-    step copies a zero instead of the operands.
+    steps: none where the result has no elements. sums_nothing: a summed label has size 0, so the
+    one step copies a zero instead of the operands.
     """
 
     contraction: Contraction
@@ -129,9 +130,7 @@ class Program:
         return one_step and not any(self.copies) and not self.sums_nothing
 
 
-def decide(
-    spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: Options
-) -> Program:
+def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: Options) -> Program:
     """Decide a call.
 
     layouts: of the operands. out: of the given `out`, if any.
@@ -210,7 +209,7 @@ def _view(contraction: Contraction, layout: Layout, options: Options) -> View | 
             first = labels.index(label)
             second = labels.index(label, first + 1)
             diagonals.append((first, second))
-            labels = [l for axis, l in enumerate(labels) if axis not in (first, second)]
+            labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :]
             labels.append(label)
     return View(tuple(diagonals), tuple(labels.index(label) for label in contraction.output))
 
@@ -263,9 +262,7 @@ def _with_steps(
     return replace(program, copies=tuple(copy for _, copy in prepared), steps=steps)
 
 
-def _prepare(
-    labels: tuple[int, ...], layout: Layout, work: DType
-) -> tuple[Operand, Copy | None]:
+def _prepare(labels: tuple[int, ...], layout: Layout, work: DType) -> tuple[Operand, Copy | None]:
     """An operand as steps in `work` read it (strides in elements), and the copy that this takes."""
     shape, strides, _, _ = layout
     if _is_usable(layout, work):

@@ -5,9 +5,9 @@ In go a `Contraction`, the operands' strides, the strides of the result and a pa
 intermediate result, and the last step writes the result. No arrays are needed.
 
 A label that only one operand has, and that nothing later needs, is summed before the operand is
-multiplied: a sum of products costs as much as the product of sums is large. Intermediate results are
-dense, with batch labels outermost, then those of the first and those of the second operand, which is
-the order in which a matrix product writes.
+multiplied, so that the product is smaller by that label's size. Intermediate results are dense,
+with batch labels outermost, then those of the first and those of the second operand, which is the
+order in which a matrix product writes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tensorop.contraction import Contraction
 from tensorop.errors import EinsumError
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.layout import Operand
 from tensorop.path import Path
-from tensorop.spec import Contraction
 
 
 @dataclass(frozen=True, slots=True)

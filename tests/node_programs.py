@@ -7,12 +7,14 @@ driver's tricks, which kernel calls it stands for and what the frame holds at ea
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
+from tensorop import runtime
 from tensorop.jit.abi import CallRecord, Frame, Node, NodeKind, Slot, When
 from tensorop.jit.builder import WORD, Code
 from tensorop.jit.compiler import load_linked
@@ -65,6 +67,7 @@ class Words:
 
     rows: int
     kernel: int = 0
+    descriptor: tuple[int, ...] = ()  # of calls of that kernel
     kept: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,7 +91,8 @@ class Words:
         if isinstance(step, Call):
             node[Node.KIND] = NodeKind.CALL
             node[Node.KERNEL] = self.kernel
-            node[Node.DESCRIPTOR] = self.keep([self.log.ctypes.data, step.name, self.rows])
+            recording = (self.log.ctypes.data, step.name, self.rows)
+            node[Node.DESCRIPTOR] = self.keep(self.descriptor or recording)
             node[Node.WHEN] = step.when
         elif isinstance(step, Loop):
             node[Node.KIND] = NodeKind.LOOP
@@ -151,9 +155,9 @@ def recorder() -> int:
 
 
 @lru_cache(maxsize=1)
-def worker_kernel() -> int:
-    """A kernel that takes time: counts descriptor[0] turns, then adds 1 to the word at OUT."""
-    code = Code(current_target(), "worker_kernel")
+def counter() -> int:
+    """A kernel that takes time: descriptor[0] turns, then it adds 1 to the word at OUT."""
+    code = Code(current_target(), "counter")
     turns = code.stack(WORD, align=8)
     with code.loop(code.word(code.descriptor, 0)) as i:
         code.atomic("xchg", turns, i)
@@ -243,3 +247,28 @@ def _interpret_region(region: Region, frame: list[int]) -> Iterator[tuple[int, .
                 inside = _iteration(loop, inside, int(number)) if inside is not None else None
             if inside is not None:
                 yield from interpret(loops[-1].body, inside)
+
+
+# a plan that takes long
+
+
+def long_plan(seconds: float, threads: int, shares: int = 8) -> tuple[runtime.Prepared, np.ndarray]:
+    """A prepared plan of about so many seconds of work for one thread, and the words it writes:
+    every share counts its steps in a word of its own."""
+    counts = np.zeros(shares, np.int64)
+    words = Words(rows=1, kernel=counter(), descriptor=(20_000,))
+    frame = start_frame()
+    frame[Slot.OUT] = counts.ctypes.data
+
+    def plan(steps: int) -> runtime.Prepared:
+        loop = Loop((Call(1),), extent=steps, poll=True)
+        share = Loop((loop,), extent=shares, moves=(Move(Slot.OUT, 8),))
+        node = words.body((Region(share, shares=shares),))
+        return runtime.prepare(node, frame, long=True, threads=threads, keep=words)
+
+    probe = runtime.prepare(words.body((Loop((Call(1),), extent=20),)), frame)
+    begin = time.perf_counter()
+    runtime.run(probe, 0, 0, 0)
+    step = (time.perf_counter() - begin) / 20
+    counts[:] = 0
+    return plan(max(1, round(seconds / step / shares))), counts

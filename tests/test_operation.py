@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 
 from tensorop.bounds import overlapping, reach
-from tensorop.dtype_rules import ALLOWED, KINDS, check_dtype, dtype_name
 from tensorop.ir import BINARY, UNARY, Dimension, DimType, ExecType, Primitive
 from tensorop.operation import TensorOperation
 from tensorop.optimizer.identify import identify
@@ -243,44 +242,6 @@ def test_setup_names_the_entry(changes: dict[str, Any], message: str | None) -> 
 def test_setup_of_one_input(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TensorOperation(**{**COPY, **changes}).setup()
-
-
-@pytest.mark.parametrize(
-    ("dtype", "main", "fits"),
-    [
-        ("float16", "relu", True),
-        ("bfloat16", "sqrt", True),
-        ("longdouble", "reciprocal", True),
-        ("float32", "conj", True),
-        ("float32", "and", False),
-        ("complex64", "conj", True),
-        ("complex64", "relu", False),
-        ("complex128", "min", False),
-        ("int8", "square", True),
-        ("uint64", "abs", True),
-        ("int32", "div", False),
-        ("int32", "sqrt", False),
-        ("int32", "reciprocal", False),
-        ("bool", "or", True),
-        ("bool", "gemm", True),
-        ("bool", "relu", False),
-        ("bool", "add", False),
-        ("bool", "sum", False),
-    ],
-)
-def test_dtype_rules(dtype: str, main: str, fits: bool) -> None:
-    if fits:
-        check_dtype(dtype, Primitive(main), "main")
-    else:
-        with pytest.raises(TypeError, match=f"main: no {main} for dtype {dtype}; .* dtypes allow"):
-            check_dtype(dtype, Primitive(main), "main")
-
-
-def test_dtype_table_is_complete() -> None:
-    assert set(ALLOWED) == set(KINDS.values())
-    for dtype in KINDS:
-        assert dtype_name(strategies.numpy_dtype(dtype)) == dtype
-        assert {Primitive.NONE, Primitive.ZERO, Primitive.COPY} <= ALLOWED[KINDS[dtype]]
 
 
 @pytest.mark.parametrize(

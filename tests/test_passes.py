@@ -337,6 +337,14 @@ def test_identify_gemm_without_a_second_k() -> None:
     assert result.op.dimensions[0].type == T.C and result.op.dimensions[0].exec == E.SEQ
 
 
+def test_identify_tells_equal_dimensions_apart() -> None:
+    op = contraction(*[("K", 4, (1, 1, 0))] * 3, ("M", 2, (4, 0, 1)))
+    result = identify(op).op
+    assert [d.type for d in result.dimensions] == [T.K, T.K, T.M, T.K]
+    assert [d.exec for d in result.dimensions] == [E.SEQ, E.PRIM, E.PRIM, E.PRIM]
+    assert len(fuse(contraction(*[("K", 4, (0, 0, 0))] * 3)).op.dimensions) == 1
+
+
 def test_identify_transposition_and_streaming() -> None:
     turned = identify(one_input("copy", ("C", 5, (1, 70)), ("C", 7, (5, 1)), ("C", 10, (35, 7))))
     assert turned.transposes
@@ -364,9 +372,6 @@ def test_identify_binary_and_reduction() -> None:
     assert rows.inner is not None and rows.inner.type == T.K
 
 
-# ---------------------------------------------------------------- order
-
-
 @PROPERTY
 @given(strategies.cases(dtypes=DTYPES), st.booleans())
 def test_order_keeps_the_meaning(case: Case, identified: bool) -> None:
@@ -387,9 +392,6 @@ def test_order_puts_batch_outside_wide_strides_next_and_k_inside() -> None:
         ("K", 2, (500, 500, 0)),
     )
     assert [d.name for d in order(op).op.dimensions] == ["d", "c", "b", "e", "a"]
-
-
-# ---------------------------------------------------------------- parallelise
 
 
 @PROPERTY
@@ -431,9 +433,6 @@ def test_parallelise_never_shares_k() -> None:
     assert "private partial sums" in result.note
     with pytest.raises(ValueError, match="at least 1 thread"):
         parallelise(op, 0)
-
-
-# ---------------------------------------------------------------- all together
 
 
 @PROPERTY

@@ -201,6 +201,12 @@ def test_conjugated_operands() -> None:
     assert out[0] == np.conj(a[0]) * b[0]
 
 
+def test_sums_of_small_integers_wrap_before_the_last_touch() -> None:
+    out = np.zeros(1, "i1")
+    reference.run(op("sum", "K2", "int8", last_touch="relu"), [np.array([100, 100], "i1"), out])
+    assert out[0] == 0  # 200 is -56
+
+
 def test_wrong_number_of_arrays_and_missing_bias() -> None:
     with pytest.raises(ValueError, match="2 arrays for 3 tensors"):
         reference.run(op("gemm", "M2 K3"), [np.ones(6), np.ones(3)])

@@ -61,8 +61,8 @@ def pinned(cpus: list[int]) -> Iterator[None]:
 
 
 class _Team:
-    """Runs `share(number)` on several Python threads at once and times from first start to last end.
-    The work releases the GIL."""
+    """Runs `work(share)` on several Python threads at once, which release the GIL, and times from
+    the first start to the last end."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-LONG = 0.1  # seconds
+LONG = 0.05  # seconds of a call that needs no other to warm up
 BLOCK = 1 << 22  # elements of the result that are checked at a time, to bound the memory
 SAMPLES = 1 << 12  # elements of a double result that are checked in extended precision
 SAMPLE_WORK = 1 << 24

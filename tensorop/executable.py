@@ -1,0 +1,193 @@
+"""From a `TensorOp` to something that runs: schedules, bound and prepared, cached.
+
+An `Executable` is one operation for one setting of threads. It usually is a single bound schedule;
+a first or last touch that no kernel call can hold runs as a stage of its own. Executables are
+immutable, keep no scratch, and are shared by everybody who asks for the same operation (a bounded
+cache, least recently used first out).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorop.bind import bind
+from tensorop.ir import Primitive, Schedule, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
+from tensorop.runtime import Prepared, Words, prepare, run, scalars
+from tensorop.threads import get_num_threads
+from tensorop.widened import Widened, cuts_sums
+
+Array = np.ndarray[Any, Any]
+CACHED = 8192  # executables
+_NO_OPERAND = -1
+_UNSCALED = frozenset({Primitive.COPY, Primitive.CONJ})
+
+
+class _Ready(NamedTuple):
+    """A stage that can be launched: which of the operands (or of bias) are its in0, in1 and out."""
+
+    schedule: Schedule
+    plan: Prepared
+    operands: tuple[int, int, int, int]
+    scaled: bool  # alpha and beta are its
+
+
+class Executable:
+    """An operation that can be run any number of times, from any thread.
+
+    op: the operation. threads: how many threads may share it; None: the setting in force at each
+    call.
+    """
+
+    __slots__ = ("_defaults", "_lock", "_optimize", "_ready", "_scalar", "op", "threads")
+
+    def __init__(self, op: TensorOp, optimize: bool, threads: int | None) -> None:
+        small = prod(d.size for d in op.dimensions) < SHARE_WORK
+        self.op, self._optimize = op, optimize
+        self.threads = 1 if small and optimize else threads
+        self._scalar = scalar_type(op.dtype)
+        self._defaults = self._words(1, 0)
+        self._ready: dict[int, tuple[_Ready, ...]] = {}
+        self._lock = threading.Lock()
+        self._stages(self.threads or get_num_threads())
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The schedules for the setting of threads in force, one a stage."""
+        return tuple(s.schedule for s in self._stages(self.threads or get_num_threads()))
+
+    def run(
+        self,
+        arrays: Sequence[Array],
+        alpha: Any = None,
+        beta: Any = None,
+        bias: Array | None = None,
+    ) -> None:
+        """Run it: out = alpha * main(in0, in1) + beta * out.
+
+        Parameters
+        ----------
+        arrays : in0[, in1], out
+            Plain arrays of which only the address of the first element counts.
+        alpha, beta : scalar of the compute dtype, or None
+            None: 1 and 0. Where beta is 0, out is not read.
+        bias : array, optional
+            What a first touch `copy` starts from, laid out as out.
+        """
+        stages = self._ready.get(self.threads or get_num_threads())
+        if stages is None:
+            stages = self._stages(get_num_threads())
+        words: Words | int = 0
+        if alpha is not None or beta is not None:
+            alpha, beta = 1 if alpha is None else alpha, 0 if beta is None else beta
+            if self.op.main in _UNSCALED and (alpha != 1 or beta != 0):
+                sum_of(self.op, self.threads).run(arrays, alpha, beta)
+                return
+            words = self._words(alpha, beta)
+        operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
+        for _, plan, (in0, in1, out, aux), scaled in stages:
+            run(
+                plan,
+                operands[in0],
+                operands[in1],
+                operands[out],
+                operands[aux],
+                words if scaled else 0,
+            )
+
+    def _words(self, alpha: Any, beta: Any) -> Words:
+        return scalars(
+            np.asarray(alpha).astype(self._scalar)[()], np.asarray(beta).astype(self._scalar)[()]
+        )
+
+    def _stages(self, threads: int) -> tuple[_Ready, ...]:
+        ready = self._ready.get(threads)
+        if ready is None:
+            with self._lock:
+                machine = host_machine()
+                planned = plan_stages(self.op, machine, threads, optimize=self._optimize)
+                ready = tuple(self._prepare(stage, threads) for stage in planned)
+                self._ready[threads] = ready
+        return ready
+
+    def _prepare(self, stage: Stage, threads: int) -> _Ready:
+        bound = bind(stage.schedule, host_machine().target)
+        plan = prepare(
+            bound.node,
+            bound.frame,
+            scratch_bytes=bound.scratch_bytes,
+            scratch_slots=bound.scratch_slots,
+            long=bound.long,
+            threads=min(threads, bound.shares),
+            defaults=self._defaults,
+            keep=bound,
+        )
+        return _Ready(stage.schedule, plan, self._sources(stage), stage.main)
+
+    def _sources(self, stage: Stage) -> tuple[int, int, int, int]:
+        """Positions of in0, in1, out and bias in the operands, of which the last is none."""
+        count = len(self.op.tensors)
+        bias, nothing = count, _NO_OPERAND
+        inputs = list(range(count - 1)) if stage.main else [count - 1]
+        if stage.reads_bias:
+            inputs = [bias]
+        if stage.schedule.swapped:
+            inputs.reverse()
+        in0, in1 = [*inputs, nothing][:2]
+        return in0, in1, count - 1, bias
+
+
+def scalar_type(dtype: str) -> np.dtype[Any]:
+    """The numpy dtype of alpha and beta: that of the accumulator."""
+    return np.dtype(element(dtype).accumulator.name)
+
+
+@lru_cache(maxsize=CACHED)
+def plan_for(op: TensorOp, threads: int | None) -> Executable | Widened:
+    """The executable of an operation, optimised.
+
+    Parameters
+    ----------
+    op : TensorOp
+    threads : int or None
+        None: the setting in force at each call.
+    """
+    return _executable(op, True, threads)
+
+
+@lru_cache(maxsize=CACHED)
+def plan_for_operation(
+    op: TensorOp, optimize: bool, threads: int | None
+) -> Executable | Widened:
+    """The executable of an explicit operation: as written, or optimised."""
+    return _executable(op, optimize, threads)
+
+
+def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Executable | Widened:
+    executable = Executable(op, optimize, threads)
+    if any(cuts_sums(schedule) for schedule in executable.schedules):
+        return Widened(op, lambda part: plan_for(part, threads))
+    return executable
+
+
+def sum_of(op: TensorOp, threads: int | None) -> Executable | Widened:
+    """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
+    tensors = op.tensors
+    if op.main == Primitive.CONJ:
+        tensors = (replace(tensors[0], conj=not tensors[0].conj), *tensors[1:])
+    return plan_for(replace(op, main=Primitive.SUM, tensors=tensors), threads)
+
+
+def cache_clear() -> None:
+    """Forget all executables; running ones stay valid."""
+    plan_for.cache_clear()
+    plan_for_operation.cache_clear()

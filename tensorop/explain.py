@@ -1,0 +1,70 @@
+"""Schedules as text: what `plan.explain()` prints.
+
+    C = "ij,jk->ik"                   the spec, the dimensions, what each pass did and why, and
+    for N in blocks of 96:            the loop nest with its kernels, outermost first
+      pack in1 ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorop.ir import BIAS, Call, Dimension, ExecType, Loop, Pack, Schedule, Step, TensorOp
+
+
+def describe(schedule: Schedule) -> Iterator[str]:
+    """The lines of one schedule."""
+    op = schedule.op
+    names = _tensor_names(schedule)
+    yield f"{op.main} in {op.dtype}" + (" (in0 and in1 exchanged)" if schedule.swapped else "")
+    yield from _dimensions(op, names)
+    yield "passes"
+    yield from (f"  {note}" for note in schedule.notes)
+    yield f"schedule, {schedule.shares} share{'s' if schedule.shares > 1 else ''}"
+    yield from _body(schedule, schedule.body, names, "  ")
+
+
+def _tensor_names(schedule: Schedule) -> list[str]:
+    names = [tensor.role for tensor in schedule.op.tensors]
+    if schedule.swapped:
+        names[0], names[1] = names[1], names[0]
+    return names
+
+
+def _dimensions(op: TensorOp, names: list[str]) -> Iterator[str]:
+    header = "  ".join(f"{name:>8}" for name in names)
+    yield f"  type  size      {header}   strides in elements"
+    for d in op.dimensions:
+        yield f"  {_row(d)}"
+
+
+def _row(d: Dimension) -> str:
+    strides = "  ".join(f"{stride:>8}" for stride in d.strides)
+    return f"{d.type:4}  {d.size:<8}  {strides}   {d.name}".rstrip()
+
+
+def _body(
+    schedule: Schedule, body: tuple[Step, ...], names: list[str], indent: str
+) -> Iterator[str]:
+    for step in body:
+        if isinstance(step, Loop):
+            yield f"{indent}{_loop(schedule, step)}"
+            yield from _body(schedule, step.body, names, indent + "  ")
+        elif isinstance(step, Pack):
+            yield f"{indent}pack {names[step.tensor]}: panels of {step.width} {step.lanes}"
+        else:
+            yield f"{indent}{_call(step, names)}"
+
+
+def _loop(schedule: Schedule, loop: Loop) -> str:
+    size = schedule.axis(loop.axis).size
+    shared = " shared" if loop.exec == ExecType.SHARED else ""
+    step = "each" if loop.block == 1 else f"blocks of {loop.block}"
+    return f"for {loop.axis} of {size}, {step}{shared}"
+
+
+def _call(call: Call, names: list[str]) -> str:
+    operands = ", ".join("bias" if t == BIAS else names[t] for t in call.tensors)
+    when = {"first": "before the first K block: ", "last": "after the last K block: "}
+    over = ", ".join(axis for axis in call.axes if axis) or "one element"
+    return f"{when.get(call.when, '')}{call.kernel.name} on {operands} over {over}"

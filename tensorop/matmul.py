@@ -1,0 +1,227 @@
+"""`matmul` and `vecdot`: generalised ufuncs, as einsums.
+
+As in numpy's, the core dimensions come last (or where `axes` says) and must agree exactly, the
+others broadcast; `out` takes no part in the compute dtype, but the result is cast into it under
+`casting`; under `order="K"` core dimensions are laid out in C order and the others as the operands
+are.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorop.contraction import resolve
+from tensorop.dtypes import compute_dtype
+from tensorop.einsum import contract
+from tensorop.errors import EinsumError
+from tensorop.layout import combine, packed, result_strides
+from tensorop.program import Array, Options, Storage, check_options
+from tensorop.spec import parse
+
+Cores = tuple[str, str, str]  # labels of the core dimensions of both operands and of the result
+
+
+def matmul(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+) -> Any:
+    """Matrix product of the last two axes, broadcasting over the others.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+        A one-dimensional `x1` is a row, a one-dimensional `x2` a column; their axis is dropped.
+    out : ndarray, optional
+    casting, order, dtype, subok
+        As in every ufunc of numpy.
+    axes : list of tuples, optional
+        Where the matrices lie in the two operands and in the result; (-2, -1) each by default.
+
+    Raises
+    ------
+    EinsumError
+        Sizes that do not fit, or an operand without dimensions.
+
+    Examples
+    --------
+    >>> matmul(np.ones((7, 3, 4)), np.ones((4, 5))).shape
+    (7, 3, 5)
+    """
+    a, b = _with_dimensions("matmul", x1, x2)
+    row, column = ("" if a.ndim == 1 else "i"), ("" if b.ndim == 1 else "j")
+    cores = (f"{row}k", f"k{column}", row + column)
+    options = Options(_dtype(dtype), casting, order, joins=False)
+    result = _generalised("matmul", cores, (a, b), out, axes, options)
+    return wrapped(result, (x1, x2)) if subok and out is None else result
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    casting: Any = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+    axis: int | None = None,
+) -> Any:
+    """Dot product along one axis, the last by default; `x1` is conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+        Of the same size along that axis, broadcasting over the others.
+    axis : int, optional
+        The axis; or `axes`, a list of one for each operand and an empty tuple for the result.
+
+    Raises
+    ------
+    EinsumError
+        Sizes that do not fit, or an operand without dimensions.
+
+    Examples
+    --------
+    >>> vecdot([1j, 2], [1, 2])
+    np.complex128(4-1j)
+    """
+    a, b = _with_dimensions("vecdot", x1, x2)
+    if axis is not None:
+        if axes is not None:
+            raise TypeError("vecdot: give axis or axes, not both")
+        axes = [(axis,), (axis,), ()]
+    options = Options(_dtype(dtype), casting, order, conj=(0,), joins=False)
+    result = _generalised("vecdot", ("k", "k", ""), (a, b), out, axes, options)
+    return wrapped(result, (x1, x2)) if subok and out is None else result
+
+
+def wrapped(result: Any, operands: tuple[Any, Any]) -> Any:
+    """The result as an instance of the operands' subclass of ndarray, if they are of one."""
+    subclasses = [x for x in operands if isinstance(x, np.ndarray) and type(x) is not np.ndarray]
+    if not subclasses:
+        return result
+    first = max(subclasses, key=lambda x: x.__array_priority__)
+    return first.__array_wrap__(np.asarray(result))
+
+
+def _dtype(dtype: Any) -> np.dtype[Any] | None:
+    return None if dtype is None else np.dtype(dtype)
+
+
+def _with_dimensions(name: str, x1: Any, x2: Any) -> tuple[Array, Array]:
+    arrays = np.asarray(x1), np.asarray(x2)
+    for i, array in enumerate(arrays):
+        if array.ndim == 0:
+            raise EinsumError(f"{name}: operand {i} is a scalar; it needs at least one dimension")
+    return arrays
+
+
+def _generalised(
+    name: str,
+    cores: Cores,
+    arrays: tuple[Array, Array],
+    out: Any,
+    axes: Any,
+    options: Options,
+) -> Any:
+    """A generalised ufunc: core dimensions last, the others broadcast.
+
+    cores: the labels of the core dimensions of both operands and of the result.
+    """
+    result_axes: tuple[int, ...] = ()
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if axes is not None:
+        *input_axes, result_axes = _core_axes(name, cores, axes)
+        a, b = (_cores_last(x, where) for x, where in zip(arrays, input_axes, strict=True))
+        arrays = (a, b)
+        if isinstance(target, np.ndarray):
+            target = _cores_last(target, result_axes)
+    sizes = _check_cores(name, cores, arrays)
+    result = _broadcast(cores, sizes, arrays, target, options)
+    if out is not None:
+        return out[0] if isinstance(out, tuple) else out
+    if not result_axes:
+        return result
+    return np.moveaxis(result, range(-len(result_axes), 0), result_axes)
+
+
+def _core_axes(name: str, cores: tuple[str, ...], axes: Any) -> list[tuple[int, ...]]:
+    nested = [group if hasattr(group, "__iter__") else (group,) for group in axes]
+    groups = [tuple(map(operator.index, group)) for group in nested]
+    if len(groups) == len(cores) - 1 and not cores[-1]:
+        groups.append(())
+    if [len(group) for group in groups] != [len(core) for core in cores]:
+        wanted = ", ".join(str(len(core)) for core in cores)
+        raise EinsumError(f"{name}: axes must name {wanted} axes of the operands and the result")
+    return groups
+
+
+def _cores_last(array: Array, axes: tuple[int, ...]) -> Array:
+    return np.moveaxis(array, axes, range(-len(axes), 0)) if axes else array
+
+
+def _check_cores(name: str, cores: tuple[str, ...], arrays: Sequence[Array]) -> dict[str, int]:
+    """The sizes of the core dimensions, which do not broadcast."""
+    sizes: dict[str, int] = {}
+    for core, array in zip(cores, arrays, strict=False):
+        for label, size in zip(core, array.shape[array.ndim - len(core) :], strict=True):
+            if sizes.setdefault(label, size) != size:
+                raise EinsumError(
+                    f"{name}: the axis to sum has size {sizes[label]} in operand 0, "
+                    f"but {size} in operand 1; they must agree"
+                )
+    return sizes
+
+
+def _broadcast(
+    cores: Cores,
+    sizes: dict[str, int],
+    arrays: tuple[Array, Array],
+    out: Any,
+    options: Options,
+) -> Any:
+    spec = "...{},...{}->...{}".format(*cores)
+    a, b = arrays
+    loops = max(a.ndim - len(cores[0]), b.ndim - len(cores[1]))
+    if isinstance(out, np.ndarray):
+        # Operands broadcast against `out` too: they need as many dimensions.
+        a = a[(None,) * (out.ndim - len(cores[2]) - loops) + (...,)] if out.ndim > loops else a
+        return contract(spec, (a, b), out, options)
+    if out is None and check_options(options) == "K":
+        options = options._replace(order="C")
+        if loops > 1:
+            out = _ufunc_result(cores, sizes, arrays, options)
+    return contract(spec, arrays, out, options)
+
+
+def _ufunc_result(
+    cores: Cores, sizes: dict[str, int], arrays: tuple[Array, Array], options: Options
+) -> Array:
+    """The array that a ufunc allocates under order="K": only the loop dimensions, those that are
+    not core dimensions, follow the operands' order."""
+    pairs = [(x, x.ndim - len(core)) for x, core in zip(arrays, cores, strict=False)]
+    loops = resolve(parse("...,...->..."), [x.shape[:n] for x, n in pairs])
+    moving = [
+        combine(labels, x.shape[:n], x.strides[:n])
+        for labels, (x, n) in zip(loops.operands, pairs, strict=True)
+    ]
+    dtype = compute_dtype((arrays[0].dtype, arrays[1].dtype), options.dtype)
+    core = tuple(sizes[label] for label in cores[2])
+    outer_strides = result_strides(loops, moving, "K", dtype.itemsize * math.prod(core))
+    core_strides = packed(tuple(reversed(range(len(core)))), core, dtype.itemsize)
+    return Storage(loops.shape + core, dtype, outer_strides + core_strides).allocate()

@@ -1,0 +1,104 @@
+"""Half-type operations whose sum no single kernel call can hold, by way of float32.
+
+A partial sum stored in a half type would be rounded once a block of K. Where a schedule cuts K (a
+sum over three or more strides that do not fuse, or over millions of elements), the operands are cast
+to dense float32, the operation runs in it, and its result is rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tensorop.ir import Dimension, DimType, ExecType, Loop, Primitive, Schedule, Tensor, TensorOp
+from tensorop.jit.elements import element
+
+Array = np.ndarray[Any, Any]
+WIDE = "float32"
+
+
+def cuts_sums(schedule: Schedule) -> bool:
+    """Whether a half-type result would be stored before its sum is complete."""
+    loops = (step for _, step in schedule.steps() if isinstance(step, Loop))
+    half = bool(element(schedule.op.dtype).half)
+    return half and any(schedule.axis(loop.axis).type == DimType.K for loop in loops)
+
+
+class Widened:
+    """An operation run in float32. `plan` makes executables of the casts and the operation."""
+
+    def __init__(self, op: TensorOp, plan: Callable[[TensorOp], Any]) -> None:
+        self.op = op
+        self._sizes, strides = [], []
+        self._casts = []
+        for t in range(len(op.tensors)):
+            dims = [d for d in op.dimensions if d.strides[t]]
+            dense = _dense([d.size for d in dims])
+            self._sizes.append(int(np.prod([d.size for d in dims], dtype=np.int64)))
+            strides.append({id(d): s for d, s in zip(dims, dense, strict=True)})
+            self._casts.append(plan(_cast(dims, t, dense, op.tensors[t].dtype, WIDE)))
+        out = op.out
+        dims = [d for d in op.dimensions if d.strides[out]]
+        dense = _dense([d.size for d in dims])
+        self._narrow = plan(_cast(dims, out, dense, WIDE, op.dtype, back=True))
+        wide = tuple(
+            replace(d, strides=tuple(table.get(id(d), 0) for table in strides))
+            for d in op.dimensions
+        )
+        tensors = tuple(replace(t, dtype=WIDE) for t in op.tensors)
+        self._main = plan(replace(op, tensors=tensors, dimensions=wide))
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        parts = (*self._casts[:-1], self._main, self._narrow)
+        return tuple(schedule for part in parts for schedule in part.schedules)
+
+    def run(
+        self,
+        arrays: Sequence[Array],
+        alpha: Any = None,
+        beta: Any = None,
+        bias: Array | None = None,
+    ) -> None:
+        """As `Executable.run`."""
+        wide = [np.empty(size, np.float32) for size in self._sizes]
+        for cast, source, target in zip(self._casts[:-1], arrays[:-1], wide[:-1], strict=True):
+            cast.run((source, target))
+        initial = bias if bias is not None else arrays[-1]
+        if bias is not None or beta is not None:
+            self._casts[-1].run((initial, wide[-1]))
+        if bias is not None:
+            self._main.run(wide, alpha, beta, wide[-1].copy())
+        else:
+            self._main.run(wide, alpha, beta)
+        self._narrow.run((wide[-1], arrays[-1]))
+
+
+def _dense(sizes: list[int]) -> list[int]:
+    """C-order strides in elements."""
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= size
+    return strides[::-1]
+
+
+def _cast(
+    dims: list[Dimension],
+    tensor: int,
+    dense: list[int],
+    source: str,
+    target: str,
+    *,
+    back: bool = False,
+) -> TensorOp:
+    """The cast of a tensor to its dense form, or back."""
+    dimensions = []
+    for d, step in zip(dims, dense, strict=True):
+        strides = (step, d.strides[tensor]) if back else (d.strides[tensor], step)
+        dimensions.append(Dimension(DimType.C, d.size, strides, ExecType.SEQ, d.name))
+    tensors = (Tensor("in0", source), Tensor("out", target))
+    return TensorOp(tensors, tuple(dimensions), Primitive.CAST)

@@ -1,0 +1,24 @@
+"""Every test of numpy's test_einsum.py, run against tensorop (see numpy_suite.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tensorop.einsum
+from tests.numpy_suite import LEFT_OUT, load
+
+globals().update(load())
+
+
+def test_the_suite_runs_against_tensorop() -> None:
+    before = tensorop.einsum.cache_info()
+    vars(globals()["TestEinsum"])["test_einsum_sums_int8"](globals()["TestEinsum"]())
+    after = tensorop.einsum.cache_info()
+    assert after.hits + after.misses > before.hits + before.misses
+    assert np.einsum.__module__ == "numpy"
+
+
+def test_what_is_left_out_exists() -> None:
+    for name in LEFT_OUT:
+        holder, test = name.split(".")
+        assert hasattr(globals()[holder], test), f"{name} is gone from numpy: drop the entry"

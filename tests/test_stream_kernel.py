@@ -1,0 +1,192 @@
+"""Stream kernels against numpy: every access, reduction, tail, update and dtype, on every target the
+machine can run, with all operands between guard pages."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tensorop.jit.stream import stream_kernel
+from tensorop.jit.target import Target
+from tests.stream_calls import COMPLEX, DTYPES, TARGETS, Case
+
+on_targets = pytest.mark.parametrize("target", TARGETS)
+
+# in0, in1, out, outer_reduced
+PRODUCTS = [
+    ("unit", "unit", "reduced", False),  # matrix-vector along rows
+    ("unit", "unit", "reduced", True),  # dot
+    ("unit", "zero", "reduced", False),
+    ("zero", "unit", "reduced", True),
+    ("unit", "zero", "unit", True),  # matrix-vector along columns
+    ("unit", "unit", "unit", True),
+    ("unit", "zero", "unit", False),  # outer product
+    ("zero", "unit", "unit", False),
+    ("unit", "unit", "unit", False),  # elementwise
+    ("strided", "unit", "strided", False),
+    ("strided", "zero", "strided", True),
+    ("unit", "strided", "reduced", False),
+    ("strided", "strided", "reduced", True),
+]
+SUMS = [
+    ("unit", "reduced", False),
+    ("unit", "reduced", True),
+    ("unit", "unit", True),
+    ("unit", "unit", False),
+    ("strided", "reduced", False),
+    ("strided", "strided", True),
+]
+# first, alpha, beta (None: not asked for; then out holds NaN and may not be read)
+UPDATES = [
+    (True, None, None),
+    (True, 2, None),
+    (True, None, 3),
+    (True, -2, 2),
+    (False, None, 3),
+    (False, 3, None),
+]
+SIZES = [1, 2, 7, 15, 16, 17, 31, 64, 130, 257]
+
+
+@on_targets
+@pytest.mark.parametrize("access", PRODUCTS, ids=str)
+def test_float32_products(target: Target, access: tuple[str, str, str, bool]) -> None:
+    in0, in1, out, outer = access
+    for x, y, i in itertools.product(SIZES, (1, 3, 4, 9), range(3)):
+        first, alpha, beta = UPDATES[(x + y + i) % len(UPDATES)]
+        Case(
+            "gemm", "float32", in0, in1, out, outer, x=x, y=y, first=first, alpha=alpha, beta=beta,
+            pad=(x + i) % 3, shared=i == 1, at_end=i != 2, negative=i == 2,
+        ).check(target)  # fmt: skip
+
+
+@on_targets
+@pytest.mark.parametrize("main", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize("access", SUMS, ids=str)
+def test_float32_reductions(target: Target, main: str, access: tuple[str, str, bool]) -> None:
+    in0, out, outer = access
+    for x, y, i in itertools.product(SIZES, (1, 4, 6), range(2)):
+        first, alpha, beta = UPDATES[(x + y + 3 * i) % len(UPDATES)]
+        Case(
+            main, "float32", in0, None, out, outer, x=x, y=y, first=first, alpha=alpha, beta=beta,
+            pad=i, at_end=i == 0, special=main in ("min", "max") and y == 4,
+        ).check(target)  # fmt: skip
+
+
+@on_targets
+@pytest.mark.parametrize(("first", "alpha", "beta"), UPDATES)
+def test_updates(target: Target, first: bool, alpha: int | None, beta: int | None) -> None:
+    """Every way to combine with out, for every kind of store."""
+    for dtype in ("float32", "complex64", "bfloat16", "int16", "bool"):
+        for in0, in1, out, outer in (PRODUCTS[0], PRODUCTS[4], PRODUCTS[9]):
+            for x, y in ((5, 6), (70, 2)):
+                Case(
+                    "gemm", dtype, in0, in1, out, outer, x=x, y=y,
+                    first=first, alpha=alpha, beta=beta,
+                ).check(target)  # fmt: skip
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(target: Target, dtype: str) -> None:
+    """One kernel of every shape of loops, tails included."""
+    complex_ = dtype in COMPLEX
+    for i, (in0, in1, out, outer) in enumerate((PRODUCTS[0], PRODUCTS[4], PRODUCTS[6])):
+        for x, y in ((1, 1), (5, 4), (67, 5), (300, 2)):
+            first, alpha, beta = UPDATES[(x + i) % len(UPDATES)]
+            Case(
+                "gemm", dtype, in0, in1, out, outer, x=x, y=y, first=first, alpha=alpha, beta=beta,
+                conj0=complex_, conj1=complex_ and i == 1, pad=i, shared=i == 0,
+            ).check(target)  # fmt: skip
+    reductions = ["sum"] if dtype == "bool" or complex_ else ["sum", "min"]
+    for main, (in0, out, outer) in itertools.product(reductions, (SUMS[1], SUMS[2])):
+        for x, y in ((3, 2), (150, 3)):
+            Case(main, dtype, in0, None, out, outer, x=x, y=y, pad=1).check(target)
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_strided_kernel_serves_every_access(target: Target, dtype: str) -> None:
+    for (in0, in1, out, outer), (x, y) in itertools.product(PRODUCTS[9:], ((1, 1), (6, 3), (9, 2))):
+        Case(
+            "gemm", dtype, in0, in1, out, outer, x=x, y=y, beta=2, conj1=dtype in COMPLEX
+        ).check(target)  # fmt: skip
+    kernels = {Case("gemm", dtype, *access, conj1=dtype in COMPLEX).kernel for access in PRODUCTS[9:]}
+    assert len(kernels) == 1
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", ["float16", "int8", "int64", "uint64", "complex128", "bool"])
+def test_other_reductions(target: Target, dtype: str) -> None:
+    mains = {"bool": ["and", "or"], "complex128": ["prod"]}.get(dtype, ["prod", "min", "max"])
+    for main, (in0, out, outer), first in itertools.product(mains, SUMS, (True, False)):
+        for x, y in ((3, 2), (37, 4)):
+            Case(main, dtype, in0, None, out, outer, x=x, y=y, first=first).check(target)
+
+
+@on_targets
+@pytest.mark.parametrize(
+    ("source", "dtype"), [("float16", "float32"), ("int8", "int64"), ("float32", "complex128")]
+)
+def test_inputs_of_another_dtype(target: Target, source: str, dtype: str) -> None:
+    """Accumulation in a wider type than that of the inputs."""
+    for in0, in1, out, outer in (PRODUCTS[0], PRODUCTS[4], PRODUCTS[8]):
+        case = Case("gemm", dtype, in0, in1, out, outer, source=source, x=75, y=5, pad=1)
+        case.check(target)
+
+
+@on_targets
+def test_nan_in_broadcast_operand_stays_in_its_row(target: Target) -> None:
+    """Masked lanes hold zeros: times an infinite broadcast operand they must not count."""
+    case = Case("gemm", "float32", "unit", "zero", "reduced", x=19, y=5)
+    case._lay_out()
+    case.blocks[0].array[...] = case.blocks[0].values[...] = 1
+    case.blocks[1].array[...] = case.blocks[1].values[...] = float("inf")
+    case.run(target)
+    assert (case.target.array == float("inf")).all()
+
+
+def test_equivalent_descriptions_are_one_kernel() -> None:
+    def same(*kernels: object) -> bool:
+        return len(set(kernels)) == 1
+
+    assert same(
+        stream_kernel("copy", "float32"),
+        stream_kernel("copy", "int32"),
+        stream_kernel("cast", "uint32", source="uint32"),
+        stream_kernel("conj", "float32", conj0=True),
+    )
+    assert same(stream_kernel("conj", "complex64", conj0=True), stream_kernel("copy", "complex64"))
+    assert same(stream_kernel("zero", "int64", in0="unit"), stream_kernel("zero", "float64"))
+    assert same(
+        stream_kernel("gemm", "int16", in1="unit", out="reduced"),
+        stream_kernel("gemm", "uint16", in1="unit", out="reduced"),
+    )
+    assert stream_kernel("min", "int16", in1="unit") != stream_kernel("min", "uint16", in1="unit")
+    assert stream_kernel("cast", "float32", source="int32") != stream_kernel(
+        "cast", "float32", source="uint32"
+    )
+
+
+@pytest.mark.parametrize(
+    ("main", "dtype", "options", "error", "match"),
+    [
+        ("relu", "complex64", {}, TypeError, "no relu for dtype complex64"),
+        ("max", "complex128", {"in1": "unit"}, TypeError, "no max"),
+        ("sqrt", "int32", {}, TypeError, "no sqrt"),
+        ("div", "int8", {"in1": "unit"}, TypeError, "no div"),
+        ("and", "int8", {"in1": "unit"}, TypeError, "no and"),
+        ("add", "bool", {"in1": "unit"}, TypeError, "no add"),
+        ("add", "float32", {}, ValueError, "no stream primitive of one input"),
+        ("relu", "float32", {"in1": "unit"}, ValueError, "no stream primitive of two inputs"),
+        ("mul", "float32", {"in1": "unit", "out": "reduced"}, ValueError, "elementwise"),
+        ("relu", "float32", {"outer_reduced": True}, ValueError, "elementwise"),
+        ("copy", "float128", {}, KeyError, "no kernels"),
+    ],
+)
+def test_refusals(
+    main: str, dtype: str, options: dict[str, str], error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        stream_kernel(main, dtype, **options)  # type: ignore[arg-type]

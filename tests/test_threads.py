@@ -1,0 +1,353 @@
+"""The number of threads, and the team: concurrency, forks, the end of the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorop.jit import entry
+from tensorop.jit.abi import AxisSlot, CallRecord, Frame
+from tensorop.threads import (
+    available_cpus,
+    cgroup_cpus,
+    get_num_threads,
+    set_num_threads,
+    threads,
+)
+from tests.node_programs import Call, Loop, Region, Words, record_words, start_frame
+
+ROOT = Path(__file__).parent.parent
+needs_team = pytest.mark.skipif(not entry.machine().team, reason="no thread team here")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+def python(code: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, in the repository's root."""
+    cleared = {"TENSOROP_NUM_THREADS": "", "OMP_NUM_THREADS": ""}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **cleared, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+# how many
+
+
+def test_innermost_block_wins_and_the_number_comes_back() -> None:
+    before = get_num_threads()
+    with threads(3):
+        with threads(np.int64(5)):
+            assert get_num_threads() == 5
+        assert get_num_threads() == 3
+    assert get_num_threads() == before
+
+
+def test_set_num_threads_holds_outside_of_blocks() -> None:
+    before = get_num_threads()
+    try:
+        with threads(2):
+            set_num_threads(7)
+            assert get_num_threads() == 2
+        assert get_num_threads() == 7
+    finally:
+        set_num_threads(before)
+
+
+def test_threads_decorates_and_belongs_to_one_thread() -> None:
+    @threads(9)
+    def inside() -> list[int]:
+        seen = [get_num_threads()]
+        other = threading.Thread(target=lambda: seen.append(get_num_threads()))
+        other.start()
+        other.join()
+        return seen
+
+    assert inside() == inside() == [9, get_num_threads()]
+
+
+@pytest.mark.parametrize("setter", [set_num_threads, threads])
+@pytest.mark.parametrize(
+    ("n", "error", "message"),
+    [
+        (0, ValueError, "0 threads: at least 1"),
+        (-2, ValueError, "-2 threads"),
+        (2.0, TypeError, r"integer, not 2\.0"),
+        (True, TypeError, "integer, not True"),
+        ("2", TypeError, "integer, not '2'"),
+    ],
+)
+def test_numbers_that_make_no_sense(setter, n, error, message) -> None:  # type: ignore[no-untyped-def]
+    before = get_num_threads()
+    with pytest.raises(error, match=message):
+        setter(n)
+    assert get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"TENSOROP_NUM_THREADS": "5", "OMP_NUM_THREADS": "3"}, "5"),
+        ({"OMP_NUM_THREADS": "3,2"}, "3"),
+        ({}, str(available_cpus())),
+    ],
+)
+def test_environment(environment: dict[str, str], expected: str) -> None:
+    code = "from tensorop.threads import get_num_threads; print(get_num_threads())"
+    done = python(code, **environment)
+    assert (done.stdout.strip(), done.returncode) == (expected, 0), done.stderr
+
+
+def test_environment_that_makes_no_sense() -> None:
+    code = "from tensorop.threads import get_num_threads; get_num_threads()"
+    done = python(code, TENSOROP_NUM_THREADS="many")
+    assert "ValueError: TENSOROP_NUM_THREADS='many'" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity here")
+def test_affinity_limits_the_default() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
+        "from tensorop.threads import get_num_threads; print(get_num_threads())"
+    )
+    assert python(code).stdout.strip() == "1"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_quota_of_cgroups_version_2(tmp_path: Path) -> None:
+    write(tmp_path / "proc/self/cgroup", "0::/pod/box\n")
+    assert cgroup_cpus(tmp_path) > 10_000
+    write(tmp_path / "sys/fs/cgroup/cpu.max", "max 100000\n")
+    write(tmp_path / "sys/fs/cgroup/pod/cpu.max", "250000 100000\n")
+    write(tmp_path / "sys/fs/cgroup/pod/box/cpu.max", "800000 100000\n")
+    assert cgroup_cpus(tmp_path) == 3
+    write(tmp_path / "sys/fs/cgroup/pod/box/cpu.max", "10000 100000\n")
+    assert cgroup_cpus(tmp_path) == 1
+
+
+def test_quota_of_cgroups_version_1(tmp_path: Path) -> None:
+    write(tmp_path / "proc/self/cgroup", "7:memory:/box\n4:cpu,cpuacct:/box\n")
+    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
+    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
+    assert cgroup_cpus(tmp_path) > 10_000
+    write(tmp_path / "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "200000\n")
+    write(tmp_path / "sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n")
+    assert cgroup_cpus(tmp_path) == 2
+
+
+# the team
+
+
+class Job:
+    """A plan of `regions` parallel regions of `iterations` recorded iterations each."""
+
+    def __init__(self, iterations: int, shares: int, workers: int, regions: int = 1) -> None:
+        inner = Loop((Call(1),), axis=AxisSlot.N, extent=iterations)
+        region = Region(inner, shares=shares)
+        self.words = Words(rows=iterations * regions)
+        self.frame = start_frame()
+        body = (Loop((region,), axis=AxisSlot.M, extent=regions),)
+        self.record = record_words(self.words.body(body), self.frame)
+        self.record[CallRecord.TEAM] = entry.machine().team
+        self.record[CallRecord.WORKERS] = workers
+        wanted = [(m, n) for m in range(regions) for n in range(iterations)]
+        self.wanted = sorted(wanted)
+
+    def run(self) -> list[tuple[int, ...]]:
+        self.words.clear()
+        assert entry.machine().execute(self.record.ctypes.data) == 0
+        rows = self.words.recorded()
+        found = sorted((row[Frame.START], row[Frame.START + 1]) for row in rows)
+        assert found == self.wanted
+        return rows
+
+
+@needs_team
+def test_workers_take_part() -> None:
+    job = Job(iterations=64, shares=64, workers=3, regions=20)
+    deadline = time.monotonic() + 20
+    while not any(row[Frame.ROLE] == 2 for row in job.run()):
+        assert time.monotonic() < deadline, "no worker ever took a share"
+
+
+@needs_team
+def test_a_call_gets_no_more_helpers_than_it_asked_for() -> None:
+    Job(iterations=8, shares=8, workers=3).run()  # the team has three workers from here on
+    job = Job(iterations=50, shares=50, workers=0)
+    for _ in range(50):
+        assert {row[Frame.ROLE] for row in job.run()} == {1}
+
+
+@needs_team
+def test_eight_python_threads_at_once() -> None:
+    def work(seed: int) -> None:
+        for i in range(150):
+            jobs[seed][i % 3].run()
+
+    jobs = [[Job(12, shares, 3, 5) for shares in (1, 2, 8)] for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+@needs_team
+def test_sleeping_workers_delay_nobody_and_wake() -> None:
+    job = Job(iterations=4, shares=4, workers=3)
+    for _ in range(20):
+        time.sleep(0.002)
+        job.run()
+
+
+def finishes(child: int, seconds: float = 20) -> int:
+    """The exit status of a child; fails if it hangs."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    pytest.fail("the forked child hangs")
+
+
+def in_child(action) -> int:  # type: ignore[no-untyped-def]
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    return finishes(child)
+
+
+@needs_team
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_team_of_its_own() -> None:
+    job = Job(iterations=64, shares=64, workers=3, regions=20)
+    job.run()
+
+    def child() -> None:
+        deadline = time.monotonic() + 15
+        while not any(row[Frame.ROLE] == 2 for row in job.run()):
+            assert time.monotonic() < deadline
+
+    assert in_child(child) == 0
+    job.run()
+
+
+@needs_team
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_another_thread_is_inside_a_region() -> None:
+    job, mine = Job(16, 8, 3, 200), Job(16, 8, 3, 5)
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            job.run()
+
+    other = threading.Thread(target=busy)
+    other.start()
+    try:
+        for _ in range(10):
+            assert in_child(mine.run) == 0
+    finally:
+        stop.set()
+        other.join()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_another_thread_compiles() -> None:
+    code = """if True:
+        import os, threading, time
+        from tests.node_programs import recorder
+        from tensorop.jit import entry
+        from tests.test_threads import in_child
+        first = threading.Thread(target=entry.machine)
+        first.start()
+        time.sleep(0.02)
+        assert in_child(entry.machine) == 0
+        first.join()
+        stop = threading.Event()
+        def compile_for_ever():
+            while not stop.is_set():
+                recorder.__wrapped__()
+        other = threading.Thread(target=compile_for_ever)
+        other.start()
+        for _ in range(5):
+            time.sleep(0.01)
+            assert in_child(recorder.__wrapped__) == 0
+        stop.set()
+        other.join()
+        print("done")
+    """
+    done = python(code)
+    assert (done.stdout.strip(), done.returncode) == ("done", 0), done.stderr
+
+
+@needs_team
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_the_process_ends_cleanly_with_workers_spinning_or_asleep(pause: float) -> None:
+    code = f"""if True:
+        import time
+        from tests.test_threads import Job
+        job = Job(16, 8, 3, 5)
+        job.run()
+        time.sleep({pause})
+    """
+    for _ in range(3):
+        done = python(code)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_team
+def test_the_process_ends_cleanly_with_a_daemon_thread_at_work() -> None:
+    code = """if True:
+        import threading, time
+        from tests.node_programs import long_plan
+        from tensorop import runtime
+        plan, _ = long_plan(seconds=20, threads=2)
+        threading.Thread(target=runtime.run, args=(plan, 0, 0, 0), daemon=True).start()
+        time.sleep(0.2)
+        print("leaving")
+    """
+    begin = time.monotonic()
+    done = python(code)
+    assert (done.stdout.strip(), done.returncode) == ("leaving", 0), done.stderr
+    assert time.monotonic() - begin < 15
+
+
+@needs_team
+def test_signals_are_handled_by_python_not_by_workers() -> None:
+    status = Path("/proc/self/task")
+    if not status.exists():
+        pytest.skip("no /proc here")
+    Job(8, 8, 3).run()
+    masks = []
+    for task in status.iterdir():
+        lines = (task / "status").read_text().splitlines()
+        blocked = next(line.split()[1] for line in lines if line.startswith("SigBlk"))
+        masks.append(int(blocked, 16))
+    interrupt, fault = 1 << (2 - 1), 1 << (11 - 1)
+    workers = [mask for mask in masks if mask & interrupt]
+    assert len(workers) >= 3
+    assert not any(mask & fault for mask in workers)
