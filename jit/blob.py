@@ -10,6 +10,7 @@ Source: System V ABI, chapters 4 (object files) and the x86-64 and AArch64 suppl
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 _PROGBITS, _SYMTAB, _RELA = 1, 2, 4
@@ -85,8 +86,11 @@ def flatten(data: bytes) -> tuple[bytes, dict[str, int]]:
     return bytes(block), functions
 
 
-def _lay_out(data, sections, name):  # type: ignore[no-untyped-def]
-    block, bases = bytearray(), {}
+def _lay_out(
+    data: bytes, sections: list[_Section], name: Callable[[_Section], str]
+) -> tuple[bytearray, dict[int, int]]:
+    """The read-only sections one after the other, and where each begins."""
+    block, bases = bytearray(), dict[int, int]()
     for i, section in enumerate(sections):
         if not section.flags & _ALLOC or name(section).startswith(".eh_frame"):
             continue

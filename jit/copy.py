@@ -14,6 +14,7 @@ bits. No byte outside the positions of the block is read or written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
@@ -29,18 +30,20 @@ from tensorop.jit.transpose import transpose
 
 RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 LONG = 8  # vectors from which on a chunk is walked along X inside
-UNROLL = 4  # rows, or vectors, in the inner loops
+UNROLL = 4  # vectors in the body of an inner loop
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
 
-class CopyWord(IntEnum):
+class CopyDescriptor(IntEnum):
     """Descriptor of a CopyKernel. Offsets and strides are in bytes; tables go by absolute position.
 
     SOURCE_SLOT, TARGET_SLOT: frame slots with the base addresses. X_AXIS, Y_AXIS: axis slots.
     X_CHUNKS, X_BEGIN, X_GRANULE: `tables.chunks` of X in the source; a block of X starts at a
-    multiple of the granule. Y_CHUNKS, Y_BEGIN, Y_GRANULE: of Y in the target (across).
+    multiple of the granule. Along, the positions of a chunk are consecutive in the target too;
+    across, a chunk is at most `CopyKernel.lanes` long.
     X_TARGET, Y_TARGET: offsets in the target by x and by y (Y_TARGET: along). Y_SOURCE: in the
     source by y.
+    Y_CHUNKS, Y_BEGIN, Y_GRANULE: the same of Y in the target (across); Y_TARGET is not read then.
     PLANE: from a real to its imaginary part in the target (planar).
     WIDTH: lanes of a panel, 0 where nothing is padded; PANEL: bytes of a panel; ROW: of one of its
     rows; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes and rows.
@@ -65,12 +68,11 @@ class CopyWord(IntEnum):
     ROW = 16
     LANES_AXIS = 17
     DEPTH_AXIS = 18
-    WORDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CopyKernel:
-    """A copy from one dtype to the same one, or from a half type to float32.
+    """A copy from a dtype to the same one, or from a half type to float32.
 
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     """
@@ -82,59 +84,336 @@ class CopyKernel:
     planar: bool = False
 
     def lanes(self, target: Target) -> int:
-        """Elements of a vector; for "across" the longest chunk of Y."""
-        return _Mover(self, target).lanes
+        """Elements of a vector; across, the longest chunk."""
+        return _mover(self, target).lanes
 
     def generate(self, target: Target) -> ir.Module:
-        return _CopyGenerator(self, target).generate()
+        flags = "_conj" * self.conj + "_planar" * self.planar
+        code = Code(target, f"copy_{self.source}_{self.target}_{self.mode}{flags}")
+        block = _Block(code, _mover(self, target))
+        block.pad_last_panel()
+        if self.mode == "along":
+            block.along()
+        else:
+            block.across()
+        return code.finish()
 
 
+@dataclass(frozen=True, slots=True)
 class _Mover:
-    """How elements are held between load and store.
+    """How `lanes` elements are held between load and store.
 
-    units: machine words that one element is moved as (bits only). lanes: elements of a vector.
+    source: what is loaded; stored: what is stored (planar: one part); units: machine words that
+    an element is moved as.
     """
 
-    def __init__(self, kernel: CopyKernel, target: Target) -> None:
-        source, stored = element(kernel.source), element(kernel.target)
-        conj = kernel.conj and source.parts == 2
-        if source != stored and not (source.half and stored == element("float32")):
-            raise ValueError(f"no copy from {kernel.source} to {kernel.target}")
-        if kernel.planar and source.parts == 1:
-            raise ValueError(f"{kernel.source} has no imaginary part to lay apart")
-        self.conj, self.planar, self.bits = conj, kernel.planar, False
-        self.source_size, self.target_size = source.size, stored.size
-        self.units = 1
-        if source == stored and not conj and not kernel.planar:
-            self.bits = True
-            self.units = max(1, source.size // 8)
-            source = stored = element(f"uint{8 * min(source.size, 8)}")
-        self.source, self.stored = source, stored
-        self.wide = source.vectorises  # else one element at a time
-        step = max(source.part, stored.part) * self.units
-        self.lanes = target.lanes(step) if self.wide else 1
-        if kernel.mode == "across":
-            self.lanes = min(self.lanes, LARGEST_TILE)
-        self.part_bytes = stored.part * self.units  # of what one register holds for an element
-        self.masked = {source.part, stored.part} <= target.masked
+    source: Element
+    stored: Element
+    lanes: int
+    units: int = 1
+    conj: bool = False
+    planar: bool = False
 
-    def values(self, code: Code) -> tuple[Arithmetic, Arithmetic]:
-        """Arithmetic that loads from the source and that stores to the target."""
-        stored = self.stored.real if self.planar else self.stored
-        lanes = self.lanes * self.units
-        return Arithmetic(code, self.source, lanes), Arithmetic(code, stored, lanes)
+    @property
+    def source_bytes(self) -> int:
+        return self.source.size * self.units
 
-    def one(self) -> _Mover:
-        """The same for single elements."""
-        single = object.__new__(_Mover)
-        single.__dict__.update(self.__dict__, lanes=1)
-        return single
+    @property
+    def stored_bytes(self) -> int:
+        """From one element to the next in the target."""
+        return self.stored.size * self.units
+
+    def load(self, code: Code, address: Value, count: Value | None = None) -> Number:
+        vector = Arithmetic(code, self.source, self.lanes * self.units)
+        number = vector.load(address, self._units(code, count))
+        return vector.conj(number) if self.conj else number
+
+    def store(
+        self, code: Code, number: Number, address: Value, plane: Value, count: Value | None = None
+    ) -> None:
+        vector, count = (
+            Arithmetic(code, self.stored, self.lanes * self.units),
+            self._units(code, count),
+        )
+        if not self.planar:
+            vector.store(number, address, count)
+            return
+        vector.store(number[:1], address, count)
+        vector.store(number[1:], code.at(address, plane), count)
+
+    def _units(self, code: Code, count: Value | None) -> Value | None:
+        return count if count is None or self.units == 1 else code.mul(count, self.units)
+
+    def transposed(self, code: Code, rows: list[Number]) -> list[Number]:
+        part_bytes = self.stored.part * self.units
+        planes = zip(*rows, strict=True)
+        return list(
+            zip(*(transpose(code, plane, part_bytes, self.units) for plane in planes), strict=True)
+        )
+
+    def masks(self, target: Target) -> bool:
+        return self.lanes > 1 and {self.source.part, self.stored.part} <= target.masked
 
 
-class _CopyGenerator:
-    def __init__(self, kernel: CopyKernel, target: Target) -> None:
-        self.kernel, self.target = kernel, target
-        flags = "_conj" * kernel.conj + "_planar" * kernel.planar
-        name = f"copy_{kernel.source}_{kernel.target}_{kernel.mode}{flags}"
-        self.code = Code(target, name)
-        self.mover = _Mover(kernel, target)
+def _mover(kernel: CopyKernel, target: Target) -> _Mover:
+    source, stored = element(kernel.source), element(kernel.target)
+    conj = kernel.conj and source.parts == 2
+    if source != stored and not (source.half and stored == element("float32")):
+        raise ValueError(f"no copy kernel from {kernel.source} to {kernel.target}")
+    if kernel.planar and source.parts == 1:
+        raise ValueError(f"{kernel.source} has no imaginary part to lay apart")
+    units = 1
+    if source == stored and not conj and not kernel.planar:
+        units = max(1, source.size // 8)
+        source = stored = element(f"uint{8 * min(source.size, 8)}")
+    if kernel.planar:
+        stored = stored.real
+    lanes = target.lanes(stored.part * units) if source.vectorises else 1
+    if kernel.mode == "across":
+        lanes = min(lanes, LARGEST_TILE)
+    return _Mover(source, stored, lanes, units, conj, kernel.planar)
+
+
+class _Block:
+    """The block that a call copies."""
+
+    def __init__(self, code: Code, mover: _Mover) -> None:
+        self.code, self.mover = code, mover
+        self.source = code.pointer(code.frame, self._word(CopyDescriptor.SOURCE_SLOT))
+        self.target = code.pointer(code.frame, self._word(CopyDescriptor.TARGET_SLOT))
+        self.x_target = self._pointer(CopyDescriptor.X_TARGET)
+        self.y_source = self._pointer(CopyDescriptor.Y_SOURCE)
+        self.plane = self._word(CopyDescriptor.PLANE)
+
+    def _word(self, word: CopyDescriptor) -> Value:
+        return self.code.word(self.code.descriptor, word)
+
+    def _pointer(self, word: CopyDescriptor) -> Value:
+        return self.code.pointer(self.code.descriptor, word)
+
+    def _of_axis(self, base: Frame, axis: CopyDescriptor) -> Value:
+        """START or SIZE of an axis."""
+        return self.code.word(self.code.frame, self.code.add(self._word(axis), base))
+
+    def pad_last_panel(self) -> None:
+        """Zero a panel that the block fills only in part."""
+        code, width = self.code, self._word(CopyDescriptor.WIDTH)
+        with code.when(code.nonzero(width)):
+            size = self._of_axis(Frame.SIZE, CopyDescriptor.LANES_AXIS)
+            panel = code.builder.udiv(size, width)
+            with code.when(code.less(code.mul(panel, width), size)):
+                row = self._word(CopyDescriptor.ROW)
+                depth = self._of_axis(Frame.SIZE, CopyDescriptor.DEPTH_AXIS)
+                offset = code.mul(panel, self._word(CopyDescriptor.PANEL))
+                self._zero(code.at(self.target, offset), code.mul(row, depth))
+
+    def _zero(self, address: Value, count: Value) -> None:
+        code, width = self.code, self.code.target.vector_bytes
+        whole = code.builder.and_(count, code.int(-width))
+        for lanes, start, stop in ((width, code.int(0), whole), (1, whole, count)):
+            zeros = Arithmetic(code, element("uint8"), lanes)
+            with code.loop(stop, start=start, step=lanes) as i:
+                zeros.store(zeros.zero, code.at(address, i))
+
+    def _chunks(
+        self,
+        axis: CopyDescriptor,
+        records: CopyDescriptor,
+        begin: CopyDescriptor,
+        granule: CopyDescriptor,
+        body: Callable[[Value, Value, Value], None],
+    ) -> None:
+        """body(first, offset, length) for every chunk of the block."""
+        code, per = self.code, self._word(granule)
+        start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
+        blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
+        table, chunks = self._pointer(begin), self._pointer(records)
+        first_chunk = code.word(table, code.builder.udiv(start, per))
+        with code.loop(code.word(table, blocks), start=first_chunk) as chunk:
+            record = code.at(chunks, code.mul(chunk, RECORD_BYTES))
+            first, offset, length = (code.word(record, word) for word in range(3))
+            body(first, offset, length)
+
+    def _x_chunks(self, body: Callable[[Value, Value, Value], None]) -> None:
+        d = CopyDescriptor
+        self._chunks(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE, body)
+
+    def _y_chunks(self, body: Callable[[Value, Value, Value], None]) -> None:
+        d = CopyDescriptor
+        self._chunks(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE, body)
+
+    # along
+
+    def along(self) -> None:
+        code = self.code
+        self.y_target = self._pointer(CopyDescriptor.Y_TARGET)
+        self.y_start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
+        self.y_stop = code.add(self.y_start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
+        self._x_chunks(self._move_chunk)
+
+    def _move_chunk(self, first: Value, offset: Value, length: Value) -> None:
+        code, lanes = self.code, self.mover.lanes
+        source = code.at(self.source, offset)
+        target = code.at(self.target, code.word(self.x_target, first))
+        with code.either(code.less(LONG * lanes - 1, length)) as (long, short):
+            with long, code.loop(self.y_stop, start=self.y_start) as y:
+                self._move_run(*self._places(source, target, y), length)
+            with short:
+                self._move_columns(source, target, length)
+
+    def _places(self, source: Value, target: Value, y: Value) -> tuple[Value, Value]:
+        code = self.code
+        source = code.at(source, code.word(self.y_source, y))
+        return source, code.at(target, code.word(self.y_target, y))
+
+    def _move_run(self, source: Value, target: Value, length: Value) -> None:
+        """One y of a long chunk."""
+        code, lanes = self.code, self.mover.lanes
+        body = lanes * UNROLL
+        unrolled = code.sub(length, code.builder.urem(length, code.int(body)))
+        with code.loop(unrolled, step=body) as i:
+            self._move(source, target, i, UNROLL)
+        whole = code.builder.and_(length, code.int(-lanes))
+        with code.loop(whole, start=unrolled, step=lanes) as i:
+            self._move(source, target, i, 1)
+        self._rest(whole, length, lambda i, count: self._move(source, target, i, 1, count))
+
+    def _move_columns(self, source: Value, target: Value, length: Value) -> None:
+        """Every y of one or two vectors at a time of a short chunk."""
+        code, lanes = self.code, self.mover.lanes
+        pairs = code.builder.and_(length, code.int(-2 * lanes))
+        whole = code.builder.and_(length, code.int(-lanes))
+        with code.loop(pairs, step=2 * lanes) as i:
+            self._move_column(source, target, i, 2)
+        with code.loop(whole, start=pairs, step=lanes) as i:
+            self._move_column(source, target, i, 1)
+        self._rest(whole, length, lambda i, n: self._move_column(source, target, i, 1, n))
+
+    def _rest(
+        self, whole: Value, length: Value, move: Callable[[Value, Value | None], None]
+    ) -> None:
+        """The elements behind the last whole vector: one alone or without masks as scalars, which
+        is what a count of None means for them."""
+        code, mover = self.code, self.mover
+        if mover.lanes == 1:
+            return
+        vectors = mover
+        scalar = replace(mover, lanes=1)
+        if not mover.masks(code.target):
+            self.mover = scalar
+            with code.loop(length, start=whole) as i:
+                move(i, None)
+        else:
+            rest = code.sub(length, whole)
+            with code.when(code.equal(rest, 1)):
+                self.mover = scalar
+                move(whole, None)
+                self.mover = vectors
+            with code.when(code.less(1, rest)):
+                move(whole, rest)
+        self.mover = vectors
+
+    def _move_column(
+        self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None
+    ) -> None:
+        code = self.code
+        source = code.at(source, code.mul(i, self.mover.source_bytes))
+        target = code.at(target, code.mul(i, self.mover.stored_bytes))
+        rows = UNROLL // vectors
+        size = code.sub(self.y_stop, self.y_start)
+        unrolled = code.add(self.y_start, code.builder.and_(size, code.int(-rows)))
+        for start, stop, step in (
+            (self.y_start, unrolled, rows),
+            (unrolled, self.y_stop, 1),
+        ):
+            with code.loop(stop, start=start, step=step) as y:
+                for row in range(step):
+                    places = self._places(source, target, code.add(y, row))
+                    self._move(*places, code.int(0), vectors, count)
+
+    def _move(
+        self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None
+    ) -> None:
+        """Vectors from element `i` on."""
+        code, mover = self.code, self.mover
+        source = code.at(source, code.mul(i, mover.source_bytes))
+        target = code.at(target, code.mul(i, mover.stored_bytes))
+        steps = [vector * mover.lanes for vector in range(vectors)]
+        numbers = [
+            mover.load(code, code.at(source, step * mover.source_bytes), count) for step in steps
+        ]
+        for step, number in zip(steps, numbers, strict=True):
+            place = code.at(target, step * mover.stored_bytes)
+            mover.store(code, number, place, self.plane, count)
+
+    # across
+
+    def across(self) -> None:
+        self._y_chunks(
+            lambda y, y_offset, rows: self._x_chunks(
+                lambda x, x_offset, columns: self._move_tile(
+                    self.code.at(self.source, x_offset),
+                    self.code.at(self.target, y_offset),
+                    (y, rows),
+                    (x, columns),
+                )
+            )
+        )
+
+    def _move_tile(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        code, lanes = self.code, self.mover.lanes
+        (_, rows), (_, columns) = y, x
+        if lanes == 1:
+            self._transpose(source, target, y, x, partial=False)
+            return
+        full = code.builder.and_(code.equal(rows, lanes), code.equal(columns, lanes))
+        with code.either(full) as (then, otherwise):
+            with then:
+                self._transpose(source, target, y, x, partial=False)
+            with otherwise:
+                if self.mover.masks(code.target):
+                    self._transpose(source, target, y, x, partial=True)
+                else:
+                    self._scalars(source, target, y, x)
+
+    def _transpose(
+        self,
+        source: Value,
+        target: Value,
+        y: tuple[Value, Value],
+        x: tuple[Value, Value],
+        partial: bool,
+    ) -> None:
+        """Rows and columns that a partial tile does not have repeat its last one: they are read,
+        but not stored."""
+        code, mover = self.code, self.mover
+        (y_first, rows), (x_first, columns) = y, x
+
+        def nearest(i: int, size: Value) -> Value:
+            return code.min(i, code.sub(size, 1)) if partial else code.int(i)
+
+        loaded = []
+        for i in range(mover.lanes):
+            row = code.word(self.y_source, code.add(y_first, nearest(i, rows)))
+            loaded.append(mover.load(code, code.at(source, row), columns if partial else None))
+        for i, number in enumerate(mover.transposed(code, loaded)):
+            column = code.word(self.x_target, code.add(x_first, nearest(i, columns)))
+            count = None
+            if partial:
+                count = code.builder.select(code.less(i, columns), rows, code.int(0))
+            mover.store(code, number, code.at(target, column), self.plane, count)
+
+    def _scalars(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        code, scalar = self.code, replace(self.mover, lanes=1)
+        (y_first, rows), (x_first, columns) = y, x
+        with code.loop(rows) as i:
+            row = code.at(source, code.word(self.y_source, code.add(y_first, i)))
+            line = code.at(target, code.mul(i, scalar.stored_bytes))
+            with code.loop(columns) as j:
+                number = scalar.load(code, code.at(row, code.mul(j, scalar.source_bytes)))
+                place = code.at(line, code.word(self.x_target, code.add(x_first, j)))
+                scalar.store(code, number, place, self.plane)

@@ -24,6 +24,7 @@ from tensorop.jit.gemm_abi import GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import Columns, PackedColumns, Rows, StridedColumns, TileProduct
 from tensorop.jit.target import Target
+from tensorop.jit.tiles import tail_columns
 
 __all__ = ["GemmKernel", "GemmWord"]
 
@@ -57,10 +58,6 @@ class GemmKernel:
     def rows(self, target: Target) -> int:
         """Rows of a tile: the width of a packed panel of A."""
         return self.vectors * self.lanes(target)
-
-    def tail_columns(self) -> int:
-        """Columns of the narrower tile at the right edge."""
-        return 4 if self.columns > 4 else (self.columns + 1) // 2
 
     def generate(self, target: Target) -> ir.Module:
         described = element(self.dtype)
@@ -105,7 +102,7 @@ class _MacroKernel:
     def generate(self) -> ir.Module:
         self.flush.generate()
         self._read_operands()
-        code, nr, tail = self.code, self.kernel.columns, self.kernel.tail_columns()
+        code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
         panels = code.builder.udiv(self.n, code.int(nr))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))

@@ -25,7 +25,13 @@ from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.stream_form import Access, StreamDescriptor, StreamForm
 from tensorop.jit.target import Target
 
-_ROWS = 4  # rows of Y that one pass along X sums
+_ROWS = 4
+_SINGLE = 4
+_STR=1
+FORCE=0
+_STRIP=8
+_TAIL=4
+_MULTI = 1
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
@@ -136,13 +142,19 @@ class Stream:
         code = self.code
         call = code.pointer(code.frame, Frame.CALL)
         plain = Arithmetic(code, self.element.accumulator, 1)
-        alpha, beta = (
-            plain.load(code.at(call, word * WORD)) for word in (CallRecord.ALPHA, CallRecord.BETA)
-        )
+        scales = code.nonzero(code.word(call, CallRecord.SCALES))
         first = code.nonzero(code.word(code.frame, Frame.FIRST))
+
+        def factor(word: CallRecord, asked: Value) -> Number:
+            given, one = plain.load(code.at(call, word * WORD)), plain.constant(1)
+            return tuple(
+                code.builder.select(asked, a, b) for a, b in zip(given, one, strict=True)
+            )
+
         reads_out = code.nonzero(code.word(call, CallRecord.READS_OUT))
         reads = code.builder.or_(code.builder.not_(first), reads_out)
-        return _Scalars(alpha, beta, code.nonzero(code.word(call, CallRecord.SCALES)), first, reads)
+        alpha, beta = factor(CallRecord.ALPHA, scales), factor(CallRecord.BETA, first)
+        return _Scalars(alpha, beta, scales, first, reads)
 
     def _lanes(self, count: int) -> _Lanes:
         return _Lanes(
@@ -229,7 +241,7 @@ class Stream:
                 self._store_strip(strip, values, out)
 
     def _sum_over_y(self) -> None:
-        for strip in self._strips(self._vectors(8), self._vectors(4)):
+        for strip in self._strips(self._vectors(_STRIP), self._vectors(_TAIL)):
             columns, of = self._columns(strip), strip.lanes.of
 
             def step(y: Value, totals: list[Number], s: _Strip = strip) -> list[Number]:
@@ -258,10 +270,12 @@ class Stream:
         several = code.builder.and_(self.y, code.int(-_ROWS))
         if len(self.inputs) == 2:  # the second input is taken to be the same for all rows
             several = code.builder.select(code.equal(self.inputs[1][-1], 0), several, code.int(0))
-        with code.loop(several, step=_ROWS) as y:
-            self._sum_rows([code.add(y, i) for i in range(_ROWS)], self._vectors(2))
+        if _ROWS == 1: several = code.int(0)
+        if _ROWS > 1:
+         with code.loop(several, step=_ROWS) as y:
+             self._sum_rows([code.add(y, i) for i in range(_ROWS)], self._vectors(_MULTI))
         with code.loop(self.y, start=several) as y:
-            self._sum_rows([y], self._vectors(8))
+            self._sum_rows([y], self._vectors(_SINGLE))
 
     def _sum_rows(self, ys: list[Value], vectors: int) -> None:
         """out at several y: the sums along X of as many rows, which share the second input."""
@@ -286,7 +300,7 @@ class Stream:
             def row(z: Value, totals: list[Number]) -> list[Number]:
                 return self._along_x([self._rows(code.add(y, z), x)], summed[1], totals)
 
-            totals = self._repeat(0, summed[0], 1, self._fresh(1, self._vectors(4)), row)
+            totals = self._repeat(0, summed[0], 1, self._fresh(1, self._vectors(_STR)), row)
             offset = code.add(code.mul(y, self.out_stride), code.mul(x, self.out_step))
             self._store_totals(self._totals(totals, 1), [code.at(self.out, offset)])
 
@@ -300,9 +314,11 @@ class Stream:
             with code.loop(self.x) as x:
                 yield _Strip(x, lanes, [None])
             return
-        whole = self._multiple(self.x, vectors * lanes.count)
-        with code.loop(whole, step=vectors * lanes.count) as x:
-            yield _Strip(x, lanes, [None] * vectors)
+        whole = code.int(0)
+        if vectors > tail or not self.masked or FORCE:
+            whole = self._multiple(self.x, vectors * lanes.count)
+            with code.loop(whole, step=vectors * lanes.count) as x:
+                yield _Strip(x, lanes, [None] * vectors)
         if self.masked:
             with code.loop(self.x, start=whole, step=tail * lanes.count) as x:
                 yield _Strip(x, lanes, self._counts(x, tail))
@@ -358,7 +374,10 @@ class Stream:
         def step(width: _Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
 
-        totals = self._repeat(0, whole, vectors * lanes.count, totals, step(lanes))
+        if vectors > 1 or self._scalar_tail:
+            totals = self._repeat(0, whole, vectors * lanes.count, totals, step(lanes))
+        else:  # the loop below does all, which makes shorter code
+            whole = self.code.int(0)
         heads = totals[::vectors]
         if not self._scalar_tail:
             masks = n if lanes.count > 1 else None
@@ -444,31 +463,37 @@ class Stream:
         values: list[Number],
         places: list[tuple[Value, Value | None]],
     ) -> list[Number]:
-        if self.form.main in ("gemm", "sum"):
-            values = self._scaled(of, scalars.scales, scalars.alpha, values)
+        scaled = self.form.main in ("gemm", "sum")
+
+        def alone() -> list[Value]:
+            if not scaled:
+                return _flat(values)
+            return _flat([self._times(of, scalars.alpha, v, scalars.scales) for v in values])
 
         def combined() -> list[Value]:
             old = [of.load(address, count) for address, count in places]
-            if self.form.main in ("gemm", "sum"):
-                old = self._scaled(of, scalars.first, scalars.beta, old)
-            pairs = zip(old, values, strict=True)
-            return _flat([self._combine(of, a, b) for a, b in pairs])
+            pairs = zip(values, old, strict=True)
+            if not scaled:
+                return _flat([self._combine(of, v, o) for v, o in pairs])
+            return _flat([self._scaled_sum(of, scalars, v, o) for v, o in pairs])
 
-        result = self.code.choose(scalars.reads, combined, lambda: _flat(values))
-        return _grouped(result, self.element.parts)
+        return _grouped(self.code.choose(scalars.reads, combined, alone), self.element.parts)
 
-    def _scaled(
-        self, of: Arithmetic, condition: Value, factor: Number, values: list[Number]
-    ) -> list[Number]:
-        """The values times a factor if the condition holds: a branch, for in complex arithmetic
-        1 * inf is not inf."""
+    def _scaled_sum(self, of: Arithmetic, scalars: _Scalars, value: Number, old: Number) -> Number:
+        """alpha * value + beta * old."""
+        old = self._times(of, scalars.beta, old, scalars.first)
+        if self.element.parts == 1:
+            return of.fma(of.splat(scalars.alpha), value, old)
+        return of.add(self._times(of, scalars.alpha, value, scalars.scales), old)
 
-        def products() -> list[Value]:
-            wide = of.splat(factor)
-            return _flat([of.mul(wide, value) for value in values])
-
-        result = self.code.choose(condition, products, lambda: _flat(values))
-        return _grouped(result, self.element.parts)
+    def _times(self, of: Arithmetic, factor: Number, value: Number, condition: Value) -> Number:
+        """The value times a factor that is one unless the condition holds: for real types nothing
+        needs to be asked, but in complex arithmetic 1 * inf is not inf."""
+        product = of.mul(of.splat(factor), value)
+        if self.element.parts == 1:
+            return product
+        select = self.code.builder.select
+        return tuple(select(condition, a, b) for a, b in zip(product, value, strict=True))
 
 
 _Step = Callable[[Value, list[Number]], list[Number]]

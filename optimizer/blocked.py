@@ -19,7 +19,7 @@ High-performance tensor contraction without transposition (2018) for the offset 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Pack, Schedule, Step, TensorOp
 from tensorop.jit.elements import Element, element
@@ -46,10 +46,43 @@ def axes_of(op: TensorOp) -> tuple[Axis, ...]:
     batch = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
     return (
         *(Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(batch)),
-        output_axis(op, DimType.M),
-        output_axis(op, DimType.N),
+        Axis("M", DimType.M, _vector_order(op)),
+        Axis("N", DimType.N, _broadcast_order(op)),
         _summed_axis(op),
     )
+
+
+def _vector_order(op: TensorOp) -> tuple[Dimension, ...]:
+    """M as it lies in out, but for the dimension that is consecutive in in0: that one comes right
+    after the fastest, so that a block covers whole cache lines of in0 and not an element of each."""
+    dims = output_axis(op, DimType.M).dimensions
+    *others, fastest = dims
+    read = [d for d in others if d.strides[IN0] == 1]
+    return (*(d for d in others if d not in read), *read, fastest)
+
+
+def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
+    """N as it lies in out, but for the dimension that is consecutive in in1, which runs fastest:
+    out is addressed by a table along N, so any order serves it."""
+    dims = output_axis(op, DimType.N).dimensions
+    return tuple(sorted(dims, key=lambda d: d.strides[IN1] == 1))
+
+
+def _cut_fastest(op: TensorOp, rows: int) -> TensorOp:
+    """Split the fastest M dimension into panels where another one is consecutive in in0: a block of
+    a few panels then reaches far along that one."""
+    dims = output_axis(op, DimType.M).dimensions
+    if not dims or not any(d.strides[IN0] == 1 for d in dims[:-1]):
+        return op
+    fastest = dims[-1]
+    if fastest.size <= rows or fastest.size % rows:
+        return op
+    outer = replace(
+        fastest, size=fastest.size // rows, strides=tuple(rows * s for s in fastest.strides)
+    )
+    inner = replace(fastest, size=rows)
+    rest = [(d,) if d is not fastest else (outer, inner) for d in op.dimensions]
+    return op.with_dimensions(tuple(d for pair in rest for d in pair))
 
 
 def _summed_axis(op: TensorOp) -> Axis:
@@ -72,14 +105,13 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     threads : int
         Shares to divide the work into.
     """
+    kind = element(op.dtype)
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    tile = choose_tile(machine.target, kind, m, n)
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
+    op = _cut_fastest(op, rows)
     axes = axes_of(op)
     sizes = {axis.name: axis.size for axis in axes}
-    m, n, k = sizes["M"], sizes["N"], sizes["K"]
-    kind = element(op.dtype)
-    tile = choose_tile(machine.target, kind, m, n)
-    rows = tile.vectors * machine.target.lanes(kind.accumulator.part) if kind.vectorises else (
-        tile.vectors
-    )
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and _product(batch) >= 4 * threads
     share_m = not batch_shared and -(-m // rows) >= min(2 * threads, 8)

@@ -78,7 +78,7 @@ def _matrix_product(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], t
     summed = [d for d in prim if d.type == DimType.K]
     kind = element(op.dtype)
     tile = choose_tile(machine.target, kind, m.size, n.size)
-    rows = tile.vectors * (machine.target.lanes(kind.accumulator.part) if kind.vectorises else 1)
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
     direct = plain and m.strides[0] == 1
     store = "columns" if m.strides[2] == 1 else "scatter"

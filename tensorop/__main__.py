@@ -56,7 +56,8 @@ def float_dtype(text: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line as argparse sees it."""
-    top = argparse.ArgumentParser(prog="python -m tensorop", description=tensorop.__doc__)
+    about = "Tensor contractions compiled to machine code at run time: measure, inspect, explain."
+    top = argparse.ArgumentParser(prog="python -m tensorop", description=about)
     top.add_argument("--version", action="version", version=f"tensorop {tensorop.__version__}")
     commands = top.add_subparsers(dest="command", required=True)
     bench = commands.add_parser(

@@ -24,7 +24,7 @@ from tensorop.ir import (
 )
 from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, Slot, When
 from tensorop.jit.compiler import kernel_address
-from tensorop.jit.copy import CopyDescriptor, CopyKernel
+from tensorop.jit.copy import CopyKernel, CopyDescriptor
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.stream import StreamDescriptor
@@ -321,7 +321,7 @@ class _Binder:
     def _gemm_words(self, call: Call) -> Words:
         d, kernel = GemmWord, call.kernel
         m, n, k = call.axes[:3]
-        words = np.zeros(d.WORDS, np.int64)
+        words = np.zeros(max(d) + 1, np.int64)
         for tensor, slot, panel, how in (
             (0, d.A_SLOT, d.A_PANEL, kernel.a),
             (1, d.B_SLOT, d.B_PANEL, kernel.b),
@@ -349,7 +349,7 @@ class _Binder:
 
     def _stream_words(self, call: Call) -> Words:
         d, (x, y) = StreamDescriptor, call.axes
-        words = np.zeros(len(d), np.int64)
+        words = np.zeros(max(d) + 1, np.int64)
         words[d.X_AXIS], words[d.Y_AXIS] = _AXIS_SLOTS[x], _AXIS_SLOTS[y]
         names = ("IN0", "IN1", "OUT") if len(call.tensors) == 3 else ("IN0", "OUT")
         for tensor, name in zip(call.tensors, names, strict=True):
@@ -447,7 +447,7 @@ class _Binder:
         self, kernel: CopyKernel, source: Slot, target: Slot, x: str, y: str
     ) -> Words:
         d = CopyDescriptor
-        words = np.zeros(len(d), np.int64)
+        words = np.zeros(max(d) + 1, np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = source, target
         words[d.X_AXIS], words[d.Y_AXIS] = _AXIS_SLOTS[x], _AXIS_SLOTS[y]
         return words

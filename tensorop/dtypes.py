@@ -17,6 +17,10 @@ import numpy as np
 DType = np.dtype[Any]
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+_NAMES = frozenset(
+    {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
+    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
 _HALF = frozenset({"float16", "bfloat16"})
 # The 80-bit float of x86 is the only long double, other than a double, that hardware computes.
 _LONG_DOUBLE_IS_DOUBLE = np.finfo(np.longdouble).nmant == np.finfo(np.float64).nmant
@@ -37,9 +41,9 @@ def name_of(dtype: DType) -> str:
     >>> name_of(np.dtype(">f4"))
     'float32'
     """
-    if dtype.char in "gG":
+    if dtype.type in (np.longdouble, np.clongdouble):
         return _long_name(dtype)
-    if dtype.kind in "iufc" or dtype.kind == "b" or dtype.name == "bfloat16":
+    if dtype.name in _NAMES:
         return dtype.name
     if dtype.kind == "O":
         raise TypeError(
@@ -78,9 +82,17 @@ def compute_dtype(dtypes: tuple[DType, ...], requested: DType | None) -> DType:
     TypeError
         The dtypes have no common one, or there are no kernels for it.
     """
-    dtype = np.result_type(*dtypes) if requested is None else requested
+    dtype = _promotion(dtypes) if requested is None else requested
     name_of(dtype)
     return dtype.newbyteorder("=")
+
+
+def _promotion(dtypes: tuple[DType, ...]) -> DType:
+    try:
+        return np.result_type(*dtypes)
+    except TypeError as error:
+        names = ", ".join(dict.fromkeys(str(dtype) for dtype in dtypes))
+        raise TypeError(f"no dtype holds all of {names}; pass one as dtype=") from error
 
 
 def check_casting(casting: str) -> None:

@@ -167,9 +167,12 @@ class _Planner:
     def _emit(self, inputs: tuple[int, ...], target: dict[int, int], last: bool = False) -> int:
         """Append the step that computes the labels of `target`, with these strides."""
         sizes = self.contraction.sizes
+        # The sum of an intermediate step leaves the conjugation to the step that reads it.
+        waits = len(inputs) == 1 and not last
+        conj = [self.conj[slot] and not waits for slot in inputs]
         self.steps.append(
             Step(
-                self._operation(inputs, target),
+                self._operation(inputs, target, conj),
                 inputs,
                 len(self.tensors),
                 None if last else math.prod(sizes[label] for label in target),
@@ -178,13 +181,14 @@ class _Planner:
             )
         )
         self.tensors.append(Operand(tuple(target), tuple(target.values())))
-        # A sum keeps its operand's conjugation to come; a product has applied it.
-        self.conj.append(len(inputs) == 1 and self.conj[inputs[0]])
+        self.conj.append(waits and self.conj[inputs[0]])
         for label in target:
             self.uses[label] += 1
         return len(self.tensors) - 1
 
-    def _operation(self, inputs: tuple[int, ...], target: dict[int, int]) -> TensorOp:
+    def _operation(
+        self, inputs: tuple[int, ...], target: dict[int, int], conj: Sequence[bool]
+    ) -> TensorOp:
         """The `TensorOp` of a step: one dimension a label, its type by which tensors have it."""
         tables = [
             dict(zip(t.labels, t.strides, strict=True))
@@ -200,7 +204,7 @@ class _Planner:
             )
             for label in (*target, *summed)
         )
-        tensors = [Tensor(f"in{i}", self.dtype, self.conj[s]) for i, s in enumerate(inputs)]
+        tensors = [Tensor(f"in{i}", self.dtype, flag) for i, flag in enumerate(conj)]
         main = Primitive.GEMM
         if len(inputs) == 1:
             reduction = Primitive.OR if self.dtype == "bool" else Primitive.SUM

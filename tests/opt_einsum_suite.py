@@ -1,9 +1,9 @@
 """opt_einsum's own tests, of the installed opt_einsum, contracting on `backend="tensorop"`.
 
-opt_einsum's suite has no switch for the backend. `load` therefore runs the source of its test modules
-with `contract` and `contract_expression` that ask for `tensorop` wherever a test asks for numpy or
-for nothing in particular. Its `test_parser` and `test_paths` contract nothing, and `test_backends`
-is about other libraries and object arrays, so they are not run.
+opt_einsum's suite has no switch for the backend. `load` therefore runs the source of its test
+modules with `contract` and `contract_expression` that ask for `tensorop` wherever a test asks for
+numpy or for nothing in particular. Its `test_parser`, `test_paths` and `test_blas` contract
+nothing, and `test_backends` is about other libraries and object arrays, so they are not run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import opt_einsum
 import pytest
 from opt_einsum.contract import ContractExpression
 
-MODULES = ("test_contract", "test_input", "test_edge_cases", "test_blas", "test_sharing")
+MODULES = ("test_contract", "test_input", "test_edge_cases", "test_sharing")
 BACKEND = "tensorop"
 NUMPYS = ("auto", "numpy", None)
 

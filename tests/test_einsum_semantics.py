@@ -6,9 +6,9 @@ A random differential test compares shape, strides, dtype, flags, views and kind
 
 from __future__ import annotations
 
-import pickle
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -113,3 +113,331 @@ def test_as_numpy_einsum(seed: int) -> None:
         assert describe(ours, arrays) == describe(theirs, arrays), about
         if not isinstance(theirs, type):
             assert_same_values(ours, theirs)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_out_as_numpy_einsum(seed: int) -> None:
+    """`out` of any dtype and layout: the same values in it, the same object returned."""
+    for n in range(60):
+        rng = random.Random(7000 * seed + n)
+        spec, arrays, options = random_case(rng)
+        options.pop("order", None)
+        shape = np.shape(outcome(np.einsum, spec, *arrays))
+        if isinstance(outcome(np.einsum, spec, *arrays), type):
+            continue
+        shape = [rng.choice([5, size]) if size == 1 else size for size in shape]
+        mine = random_array(rng, shape, rng.choice([*DTYPES, "f8", "f8"]))
+        other = mine.copy()
+        options["casting"] = rng.choice(["safe", "same_kind", "unsafe"])
+        theirs = outcome(np.einsum, spec, *arrays, out=other, **options)
+        ours = outcome(einsum, spec, *arrays, out=mine, **options)
+        about = (spec, [(a.shape, a.dtype) for a in arrays], mine.shape, mine.dtype, options)
+        if isinstance(theirs, type):
+            assert ours is theirs, about
+        else:
+            assert ours is mine, about
+            assert_same_values(mine, other)
+
+
+def test_sublist_form() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(einsum(a, [0, 1], b, [1, 2], [0, 2]), a @ b)
+    np.testing.assert_array_equal(einsum(a, [0, 77], b, [77, 1000]), a @ b)
+    np.testing.assert_array_equal(einsum(a, [5, 2]), a.T)
+    np.testing.assert_array_equal(einsum(a, [..., 0], [0, ...]), a.T)
+    np.testing.assert_array_equal(einsum(a, range(2)), a)
+    np.testing.assert_array_equal(einsum(a, np.array([0, 1]), []), a.sum())
+    for wrong in ((a,), (), ("",), ("ij",), (a, [0, -1])):
+        with pytest.raises(EinsumError):
+            einsum(*wrong)
+    for wrong in ((a, 0), (0, 0), (a, None), (a, [True, 0]), (a, "ij"), (a, [0, 1.0]), (a, a)):
+        with pytest.raises(TypeError):
+            einsum(*wrong)
+
+
+def test_what_counts_as_an_operand() -> None:
+    class Holder:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    class Tagged(np.ndarray):
+        pass
+
+    assert einsum("i,i", [1, 2], (3, 4)) == 11
+    assert einsum("i->", Holder()) == 3
+    assert einsum(b"i->", np.ones(3)) == 3
+    assert einsum(",", 2, np.float32(3)).dtype == np.float64
+    tagged = np.ones((2, 2)).view(Tagged)
+    assert type(einsum("ij->ji", tagged)) is np.ndarray
+    assert type(einsum("ij,jk", tagged, tagged)) is np.ndarray
+    out = np.zeros((2, 2)).view(Tagged)
+    assert einsum("ij,jk", tagged, tagged, out=out) is out
+    np.testing.assert_array_equal(out, np.full((2, 2), 2.0))
+
+
+@pytest.mark.parametrize("optimize", [True, False, "auto", "greedy"])
+def test_views(optimize) -> None:
+    a = np.arange(27.0).reshape(3, 3, 3)
+    for spec in ("ijk", "kji", "...", "iij->ij", "iii->i", "...ii->i...", "i...i->...i"):
+        theirs, ours = np.einsum(spec, a), einsum(spec, a, optimize=optimize)
+        assert ours.base is a.base and ours.strides == theirs.strides and ours.flags.writeable
+        assert np.shares_memory(ours, a)
+    view = einsum("iij->ji", a)
+    view[:] = -1
+    assert (a[0, 0] == -1).all() and (a[0, 1] != -1).all()
+    a.flags.writeable = False
+    assert not einsum("iij->ji", a).flags.writeable
+    assert not np.shares_memory(einsum("ijk->kji", a, out=np.zeros((3, 3, 3))), a)
+    assert not np.shares_memory(einsum("ijk->kji", a, alpha=2), a)
+    c = a * 1j
+    assert not np.shares_memory(einsum("ijk->kji", c, conj=(0,)), c)
+    assert np.shares_memory(einsum("ijk->kji", c, dtype="c8"), c)  # as numpy: a view has no dtype
+
+
+def awkward(array: np.ndarray, how: str) -> np.ndarray:
+    if how == "misaligned":
+        raw = np.zeros(array.nbytes + 1, np.uint8)
+        copy = raw[1:].view(array.dtype).reshape(array.shape)
+        copy[...] = array
+        return copy
+    if how == "record":
+        records = np.zeros(array.shape, [("pad", "i1"), ("x", array.dtype)])
+        records["x"] = array
+        return records["x"]
+    if how == "swapped":
+        return array.astype(array.dtype.newbyteorder())
+    if how == "window":
+        return np.lib.stride_tricks.sliding_window_view(array.ravel(), array.shape[1])[: len(array)]
+    return np.broadcast_to(array[:, :1], array.shape)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c16", "i2", "g"])
+@pytest.mark.parametrize("how", ["misaligned", "record", "swapped", "window", "broadcast"])
+def test_awkward_memory(how: str, dtype: str) -> None:
+    a = awkward(np.arange(12).reshape(3, 4).astype(dtype), how)
+    b = awkward(np.arange(12).reshape(3, 4).astype(dtype), how)
+    for spec in ("ij,kj->ik", "ij,ij->ij", "ij,kj->"):
+        np.testing.assert_array_equal(einsum(spec, a, b), np.einsum(spec, a, b))
+    np.testing.assert_array_equal(einsum("ij->j", a), np.einsum("ij->j", a))
+    if how not in ("window", "broadcast"):
+        out = awkward(np.zeros((3, 3), dtype), how)
+        assert einsum("ij,kj->ik", a, b, out=out) is out
+        np.testing.assert_array_equal(out, np.einsum("ij,kj->ik", a, b))
+
+
+@pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "ij,ij->ij"])
+def test_out_that_overlaps_an_operand(spec: str) -> None:
+    for which in range(3):
+        base = np.random.default_rng(0).random((8, 8))
+        a, b = base[:4, :4], base[2:6, 1:5]
+        out = (a, b, base[1:5, 2:6].T)[which]
+        want = np.einsum(spec, a.copy(), b.copy())
+        einsum(spec, a, b, out=out)
+        np.testing.assert_allclose(out, want)
+
+
+def test_out_that_overlaps_itself_is_written_through_a_temporary() -> None:
+    out = np.lib.stride_tricks.as_strided(np.zeros(5), (3, 3), (8, 8))
+    assert einsum("i,j->ij", np.ones(3), np.ones(3), out=out) is out
+    np.testing.assert_array_equal(out, np.ones((3, 3)))
+
+
+def test_wrong_outs() -> None:
+    a = np.ones(5)
+    fixed = np.zeros(5)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        einsum("i,i->i", a, a, out=fixed)
+    with pytest.raises(TypeError, match="numpy array"):
+        einsum("i->i", a, out=[0] * 5)
+    for shape in ((1,), (6,), (5, 5), ()):
+        with pytest.raises(EinsumError, match="out"):
+            einsum("i,i->i", a, a, out=np.zeros(shape))
+    with pytest.raises(TypeError, match="result cannot be cast"):
+        einsum("i,i->i", a, a, out=np.zeros(5, "i4"))
+    with pytest.raises(TypeError, match="out cannot be cast"):
+        einsum("i,i->i", a, a, dtype="f8", out=np.zeros(5, "c16"))
+
+
+def test_conj() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 3, 4)) + 1j * rng.random((2, 3, 4))
+    np.testing.assert_allclose(einsum("ij,ij", a, b, conj=(0,)), np.vdot(a, b))
+    np.testing.assert_allclose(einsum("ij,ij->i", a, b, conj=[1]), (a * b.conj()).sum(1))
+    np.testing.assert_allclose(einsum("ij->ji", a, conj=(0,)), a.conj().T)
+    np.testing.assert_allclose(einsum("ij->j", a, conj=(0,)), a.conj().sum(0))
+    np.testing.assert_allclose(
+        einsum("ij,k->k", a, b[0], conj=(0, 1)), a.conj().sum() * b[0].conj()
+    )
+    np.testing.assert_allclose(
+        einsum("ij,kj,kl->il", a, b, b, conj=(1,)), a @ b.conj().T @ b, rtol=1e-12
+    )
+    for optimize in (False, [(0, 2), (0, 1)]):
+        three = einsum("ij,kj,kl->il", a, b, b, conj=(0, 2), optimize=optimize)
+        np.testing.assert_allclose(three, a.conj() @ b.T @ b.conj(), rtol=1e-12)
+    np.testing.assert_allclose(einsum("ij,ij", a.real, b, conj=(0,)), (a.real * b).sum())
+    with pytest.raises(EinsumError, match="operands are 0 to 1"):
+        einsum("i,i", [1], [1], conj=(2,))
+    for wrong in ("0", 0, (0.5,)):
+        with pytest.raises(TypeError):
+            einsum("i,i", [1], [1], conj=wrong)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i4", "f2"])
+def test_alpha_and_beta(dtype: str) -> None:
+    a, b = np.arange(6).reshape(2, 3).astype(dtype), np.arange(12).reshape(3, 4).astype(dtype)
+    start = np.arange(8).reshape(2, 4).astype(dtype)
+    for optimize in ("auto", False):
+        np.testing.assert_array_equal(
+            einsum("ij,jk", a, b, alpha=3, optimize=optimize), 3 * (a @ b)
+        )
+        out = start.copy()
+        einsum("ij,jk", a, b, out=out, alpha=2, beta=3, optimize=optimize)
+        np.testing.assert_array_equal(out, 2 * (a @ b) + 3 * start)
+    out = start.astype(">" + dtype)
+    einsum("ij,jk", a, b, out=out, alpha=2, beta=3)
+    np.testing.assert_array_equal(out, 2 * (a @ b) + 3 * start)
+    out = start.copy()
+    einsum("ij,jl,lk", a, np.eye(3, dtype=dtype), b, out=out, alpha=2, beta=3)
+    np.testing.assert_array_equal(out, 2 * (a @ b) + 3 * start)
+    out = start.copy()
+    einsum("ij,jk", a[:, :0], b[:0], out=out, beta=3)
+    np.testing.assert_array_equal(out, 3 * start)
+    np.testing.assert_array_equal(einsum("ij->ji", a, alpha=2), 2 * a.T)
+    out = start.copy()
+    einsum("ij->i", np.broadcast_to(a[:, :1], (2, 7)), out=out[:, 0], alpha=2, beta=1)
+    np.testing.assert_array_equal(out[:, 0], start[:, 0] + 14 * a[:, 0])
+
+
+def test_beta_zero_does_not_read_out() -> None:
+    out = np.full((2, 2), np.nan)
+    einsum("ij,jk", np.ones((2, 2)), np.ones((2, 2)), out=out, beta=0.0)
+    np.testing.assert_array_equal(out, np.full((2, 2), 2.0))
+
+
+def test_wrong_scalars_and_threads() -> None:
+    a = np.ones(3, "f4")
+    with pytest.raises(EinsumError, match="no out was given"):
+        einsum("i,i->i", a, a, beta=1)
+    for wrong in ({"alpha": np.float64(2)}, {"alpha": 1j}, {"alpha": "2"}, {"alpha": [2]}):
+        with pytest.raises(TypeError, match="alpha"):
+            einsum("i,i->i", a, a, **wrong)
+    assert einsum("i,i", a, a, alpha=np.float64(2), casting="same_kind") == 6
+    out = np.zeros(3, "f4")
+    with pytest.raises(TypeError, match="beta"):
+        einsum("i,i->i", a, a, out=out, beta=1j)
+    assert not out.any()
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="threads"):
+            einsum("i,i", a, a, threads=wrong)
+    for wrong in (1.0, True, "2"):
+        with pytest.raises(TypeError, match="threads"):
+            einsum("i,i", a, a, threads=wrong)
+    assert einsum("i,i", a, a, threads=2) == 3
+
+
+def test_object_and_string_operands() -> None:
+    objects = np.array([1, 2, 3], object)
+    assert einsum("i->", objects, dtype="f8", casting="unsafe") == 6.0
+    assert einsum("i,i", objects, np.ones(3), dtype="f8", casting="unsafe") == 6.0
+    for arrays in ((objects, objects), (objects, np.ones(3)), (np.array(["a"]), np.ones(1))):
+        with pytest.raises(TypeError):
+            einsum("i,i", *arrays)
+    with pytest.raises(TypeError):
+        einsum("i->", objects, dtype="f8")
+    for array in (objects, np.array(["a", "b"]), np.array([b"a"])):
+        with pytest.raises(TypeError, match="cannot be contracted"):
+            einsum("i->i", array)
+    with pytest.raises(TypeError):
+        einsum("i->", np.ones(3, "M8[s]"))
+
+
+def test_half_types_are_rounded_once() -> None:
+    # 2048 + 1 + ... rounds to 2048 at every step in float16, but not in float32.
+    a = np.ones(4096, "f2")
+    assert einsum("i->", a) == 4096 and einsum("i,i", a, a) == 4096
+    # The intermediate 512 * 256 = 131072 is beyond float16.
+    b, c = np.full((2, 256), 512, "f2"), np.full((256, 2), 2.0**-12, "f2")
+    result = einsum("ij,jk,k->i", b, c.astype("f2"), np.ones(2, "f2"), optimize=[(0, 1), (0, 1)])
+    assert result.dtype == np.float16
+    np.testing.assert_array_equal(result, [64, 64])
+    ones = np.ones((256, 2), "f2")
+    small = np.full(2, 2.0**-10, "f2")
+    np.testing.assert_array_equal(
+        einsum("ij,jk,k->i", b, ones, small, optimize=[(0, 1), (0, 1)]), [256, 256]
+    )
+
+
+def test_bfloat16() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(ml_dtypes.bfloat16)
+    a, b = (np.arange(12) % 5).reshape(3, 4).astype(dtype), np.ones((4, 5), dtype)
+    result = einsum("ij,jk->ik", a, b)
+    assert result.dtype == dtype
+    want = a.astype("f4") @ b.astype("f4")
+    np.testing.assert_array_equal(result.astype("f4"), want)
+    assert einsum("ij,jk->ik", a, b.astype("f4")).dtype == np.float32
+    assert einsum("i->", np.ones(1000, dtype)) == dtype.type(1000)
+    assert einsum("ij->ji", a).base is a.base or np.shares_memory(einsum("ij->ji", a), a)
+    with pytest.raises(TypeError, match="no dtype holds all of bfloat16, int32"):
+        einsum("ij,jk->ik", a, b.astype("i4"))
+    assert einsum("ij,jk->ik", a, b.astype("i4"), dtype="f8").dtype == np.float64
+
+
+def test_n_operands_along_any_path() -> None:
+    rng = np.random.default_rng(0)
+    spec, sizes = "ab,bcd,dea,cef,f->ea", dict(zip("abcdef", (2, 3, 4, 5, 6, 7), strict=True))
+    arrays = [rng.random([sizes[c] for c in term]) for term in spec[:-4].split(",")]
+    want = np.einsum(spec, *arrays)
+    paths = (
+        [(0, 1, 2, 3, 4)],
+        [(4,), (0, 1), (0, 1), (0, 1), (0, 1)],
+        ["einsum_path", (1, 3), (0, 3), (0, 1, 2)],
+        [(3, 4), (2, 3), (0,), (0, 2), (0, 1)],
+    )
+    for optimize in (True, False, None, "auto", "optimal", "dp", ("greedy", 100), *paths):
+        result = einsum(spec, *arrays, optimize=optimize)
+        np.testing.assert_allclose(result, want)
+        assert result.strides == want.strides
+
+
+def test_integers_wrap_and_are_exact() -> None:
+    a = np.full((3, 3), 100, "i1")
+    np.testing.assert_array_equal(einsum("ij,jk", a, a), np.einsum("ij,jk", a, a))
+    big = np.full(3, 2**62 + 1)
+    assert einsum("i,i", big, big) == np.einsum("i,i", big, big)
+    assert einsum("i->", np.broadcast_to(np.int8(7), 300)) == np.einsum(
+        "i->", np.full(300, 7, "i1")
+    )
+
+
+def test_nothing_runs_on_numpys_contractions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args, **kwargs):
+        raise AssertionError("the package called numpy's contraction")
+
+    for name in ("einsum", "matmul", "dot", "tensordot", "vdot", "inner", "outer", "vecdot"):
+        monkeypatch.setattr(np, name, refuse)
+    a = np.ones((3, 3))
+    assert einsum("ij,jk,kl->", a, a, a) == 81
+    assert einsum("ij->", a) == 9
+
+
+def test_the_cache_is_bounded_and_can_be_cleared() -> None:
+    cache_clear()
+    a = np.ones((2, 2))
+    einsum("ij,jk", a, a)
+    misses = cache_info().misses
+    einsum("ij,jk", a.copy(), a.copy())
+    assert cache_info().misses == misses and cache_info().hits >= 1
+    assert cache_info().maxsize is not None
+    cache_clear()
+    assert cache_info().currsize == 0
+
+
+def test_many_threads_may_call_at_once() -> None:
+    a = np.arange(16.0).reshape(4, 4)
+    want = a @ a
+    cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: einsum("ij,jk->ik", a, a), range(200)))
+    assert all(np.array_equal(result, want) for result in results)

@@ -8,7 +8,13 @@ from opt_einsum.backends.dispatch import get_func
 
 import tensorop.functions
 from tensorop.einsum import cache_info
-from tests.opt_einsum_suite import BACKEND, contract_expression, load, on_tensorop, original_contract
+from tests.opt_einsum_suite import (
+    BACKEND,
+    contract_expression,
+    load,
+    on_tensorop,
+    original_contract,
+)
 
 globals().update(load())
 

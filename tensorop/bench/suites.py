@@ -167,7 +167,8 @@ class Bench:
         roofs: dict[int, ArithmeticRoof | MemoryRoof] = {}
         contestants: dict[tuple[int, str], Contestant] = {}
         with ExitStack() as stack:
-            for threads in self.options.threads:
+            # Most threads first: a team that is started now may use all their CPUs from then on.
+            for threads in sorted(self.options.threads, reverse=True):
                 cpus = self._cpus[:threads]
                 with pinned(cpus):
                     errors[threads] = run.error(threads, judge)

@@ -1,0 +1,93 @@
+"""Register tiles of GEMM kernels: how many vectors of A by how many columns of B stay in registers.
+
+A tile of v vectors by c columns needs v * c accumulators, v registers for A and one or two for B. From
+it follow the cycles of one step of K: the multiply-adds on two pipes, the loads on two ports (one for
+every vector and, broadcast, every column), and at least the latency of the chain of an accumulator.
+The first tile of a list is the best for large matrices; `choose_tile` finds the one that wastes least
+on small ones.
+
+Static facts only: the tile decides in which order results are rounded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tensorop.jit.elements import Element
+from tensorop.jit.target import Target
+
+
+class Tile(NamedTuple):
+    """vectors: vectors of A, the vector side; columns: elements of B, the broadcast side."""
+
+    vectors: int
+    columns: int
+
+
+_LATENCY = 5.0  # cycles of a multiply-add, and of waiting for a register
+_PIPES = 2.0  # multiply-adds a cycle, and loads a cycle
+_TILE = 0.25  # the loop around a tile, and its store, spread over the steps of K
+_NEAR = 1.03  # a tile that is better on large matrices may cost so much more
+
+_WIDE = (
+    Tile(2, 12), Tile(3, 8), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
+)  # fmt: skip
+_NARROW = (Tile(2, 4), Tile(1, 8), Tile(1, 4))
+_COMPLEX = (Tile(1, 4), Tile(1, 2))
+
+# (registers, multiply-add exists, parts of a number) -> tiles, best first. Complex tiles hold two
+# accumulators a position; without multiply-add a product needs a register of its own.
+_FLOAT: dict[tuple[int, bool, int], tuple[Tile, ...]] = {
+    (32, True, 1): _WIDE,
+    (32, True, 2): (Tile(2, 6), Tile(1, 8), *_COMPLEX),
+    (16, True, 1): (Tile(2, 6), Tile(3, 4), *_NARROW),
+    (16, True, 2): _COMPLEX,
+    (16, False, 1): _NARROW,
+    (16, False, 2): _COMPLEX,
+}
+_X87 = {1: (Tile(2, 2), Tile(1, 2), Tile(1, 1)), 2: (Tile(1, 2), Tile(1, 1))}
+
+
+def tiles(target: Target, element: Element) -> tuple[Tile, ...]:
+    """The register tiles for a dtype, best first for large matrices."""
+    if not element.vectorises:
+        return _X87[element.parts]
+    if element.is_float:
+        return _FLOAT[target.registers, target.fma, element.parts]
+    if element.part == 1 and element.kind != "b":  # no 8-bit multiply: widened, twice the registers
+        return _NARROW
+    return _WIDE if target.registers >= 32 else _NARROW
+
+
+def cycles(target: Target, element: Element, tile: Tile) -> float:
+    """Cycles of one step of K of a tile, as far as they do not depend on the dtype."""
+    products = tile.vectors * tile.columns * element.parts**2 * (1 if target.fma else 2)
+    loads = (tile.vectors + tile.columns) * element.parts
+    return max(products / _PIPES, loads / _PIPES, _LATENCY * element.parts) + _TILE
+
+
+def choose_tile(target: Target, element: Element, m: int, n: int) -> Tile:
+    """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
+    is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and narrower
+    tiles on the right. No tile is taller than m needs: its panels would be mostly padding."""
+    lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
+
+    def walk(tile: Tile) -> float:
+        full_rows, left_rows = divmod(m, tile.vectors * lanes)
+        full_columns, left_columns = divmod(n, tile.columns)
+        tail = tail_columns(tile.columns)
+        total = 0.0
+        for width, count in ((tile.columns, full_columns), (tail, -(-left_columns // tail))):
+            single = cycles(target, element, Tile(1, width)) * -(-left_rows // lanes)
+            full = cycles(target, element, Tile(tile.vectors, width)) * full_rows
+            total += count * (full + single)
+        return total
+
+    fitting = [tile for tile in tiles(target, element) if (tile.vectors - 1) * lanes < m]
+    best = min(walk(tile) for tile in fitting)
+    return next(tile for tile in fitting if walk(tile) <= _NEAR * best)
+
+
+def tail_columns(columns: int) -> int:
+    """Columns of the narrower tile at the right edge."""
+    return 4 if columns > 4 else (columns + 1) // 2

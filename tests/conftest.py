@@ -1,0 +1,33 @@
+"""Golden files: generated text is tested as text, and written anew with `--update-golden`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files anew; read the difference before you commit it",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text must be that of tests/golden/<name>."""
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"no golden file {file}: run pytest --update-golden"
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare

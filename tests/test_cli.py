@@ -1,0 +1,119 @@
+"""The command line, end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.__main__ import UsageError, main, shapes_of, thread_counts
+from tensorop.config import FLAGS
+
+
+def test_info_names_the_machine_and_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert f"tensorop  {tensorop.__version__}" in text
+    assert re.search(r"target +(avx512|avx2|neon|generic)", text)
+    assert all(flag.name in text for flag in FLAGS)
+
+
+def test_info_shows_what_is_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSOROP_DEBUG", "0")
+    main(["info"])
+    assert re.search(r"TENSOROP_DEBUG +0\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("sizes", ["i=12,j=13,k=14", "12x13,13x14"])
+def test_explain(sizes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "ij,jk->ik", sizes]) == 0
+    assert "ij,jk->ik" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "ij,jk->ik", "i=2,j=3"], "no size for k"),
+        (["explain", "ij,jk->ik", "2x3"], "2 operands"),
+        (["explain", "ij,jk->ik", "2x3,4x5"], "j"),
+        (["bench", "--only", "nothing has this name"], "no case"),
+    ],
+)
+def test_requests_without_sense(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, *(["--rounds", "1"] if arguments[0] == "bench" else [])]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_shapes() -> None:
+    assert shapes_of("ij, jk -> ik", "i=2,j=3,k=4") == [(2, 3), (3, 4)]
+    assert shapes_of("...i,->...i", "2x3x4,-") == [(2, 3, 4), ()]
+    with pytest.raises(UsageError, match="k"):
+        shapes_of("ijk", "i=2,j=3")
+
+
+def test_thread_counts() -> None:
+    assert thread_counts("1,2") == (1, 2)
+    for text in ("0", "1,1", "x", ""):
+        with pytest.raises(ValueError, match=""):
+            thread_counts(text)
+
+
+def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "figures.json"
+    arguments = ["bench", "--only", "double", "--threads", "1,2", "--rounds", "2"]
+    assert main([*arguments, "--json", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"1 thread: multiply-add peak [\d.]+ GFLOP/s, copy [\d.]+ GB/s", text)
+    assert len(re.findall(r"^double matmul +float64 +[12] .* ok$", text, re.MULTILINE)) == 2
+    assert "double matmul, 1 to 2 threads" in text
+    figures = json.loads(file.read_text(encoding="utf-8"))
+    assert figures["machine"]["packages"]["numpy"] == np.__version__
+    for row in figures["rows"]:
+        assert row["error_over_bound"] <= 1
+        assert {"roof", "tensorop", "tensorop out=", "numpy", "numpy out="} <= row["seconds"].keys()
+        assert all(len(rounds) == 2 for rounds in row["seconds"].values())
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_bench_seed(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "--suite", "seed", "--only", "relu", "--rounds", "1", "--dtype", dtype]
+    assert main([*arguments, "--threads", "1,2"]) == 0
+    assert capsys.readouterr().out.count(" ok\n") == 4
+
+
+def test_a_wrong_result_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = tensorop.einsum
+
+    def wrong(*arguments, **keywords):
+        result = right(*arguments, **keywords)
+        result[0] += 1
+        return result
+
+    monkeypatch.setattr(tensorop, "einsum", wrong)
+    assert main(["bench", "--only", "integer", "--rounds", "1"]) == 1
+    assert "WRONG: integer matmul" in capsys.readouterr().out
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorop", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == f"tensorop {tensorop.__version__}"
+
+
+def test_flags_are_documented() -> None:
+    table = Path(__file__).parents[1] / "docs" / "environment.md"
+    text = table.read_text(encoding="utf-8")
+    assert all(f"| `{flag.name}` |" in text for flag in FLAGS)
