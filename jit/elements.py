@@ -2,8 +2,8 @@
 
 `element(name)` describes a dtype: how it lies in memory and in which type it is computed. A value
 under construction is a tuple of LLVM values, its *parts*: one for real types, the real and the
-imaginary part (each a vector of its own: planar) for complex ones. `Arithmetic(code, element, lanes)`
-loads, computes and stores such values, so that one generator serves every dtype.
+imaginary part (each a vector of its own: planar) for complex ones. `Arithmetic(code, element,
+lanes)` loads, computes and stores such values, so that one generator serves every dtype.
 
 Half types are computed in float32, bool by and/or, integers wrap as numpy's do.
 """
@@ -328,8 +328,8 @@ class Arithmetic:
         return a if self.element.parts == 1 else (a[0], self.builder.fneg(a[1]))
 
     def math(self, name: str, *parts: Value) -> Value:
-        """An LLVM intrinsic of floating parts (`sqrt`, `fabs`, `copysign`) that is an instruction or
-        a few on every machine, never a call."""
+        """An LLVM intrinsic of floating parts (`sqrt`, `fabs`, `copysign`) that is an instruction
+        or a few on every machine, never a call."""
         lanes = "" if self.lanes == 1 else f"v{self.lanes}"
         name = f"llvm.{name}.{lanes}{_mangled(self.element.computed)}"
         return self.code.intrinsic(name, self.type, parts)

@@ -38,7 +38,7 @@ from tensorop.jit.builder import INT32, POINTER, WORD, Code, Value
 from tensorop.jit.compiler import load_linked
 from tensorop.jit.driver import cell, copy_words, emit_driver, function, null, words
 from tensorop.jit.target import Target, current_target
-from tensorop.jit.team import ABANDONED, Team, emit_system, emit_team, supported
+from tensorop.jit.team import emit_system, emit_team, supported
 
 FRAME_AT = int(CallRecord.WORDS)  # where the frame of a prepared plan begins
 PREPARED_WORDS = CallRecord.WORDS + Frame.WORDS
@@ -318,7 +318,10 @@ def _take_arguments(code: Code, given: Value, values: Value, count: int) -> None
 
 def _run_long(code: Code, record: Value) -> None:
     """Run without the GIL. Signal handlers run on the main thread only, so it alone polls."""
-    ident = code.call("PyThread_get_thread_ident", WORD, [])
+    unsigned_long = ir.IntType(8 * ctypes.sizeof(ctypes.c_ulong))
+    ident = code.call("PyThread_get_thread_ident", unsigned_long, [])
+    if unsigned_long.width < WORD.width:
+        ident = code.builder.zext(ident, WORD)
     with code.when(code.equal(ident, code.word(_main_thread(), 0))):
         poll = ir.FormattedConstant(POINTER, '@"entry.poll"')
         code.set_word(record, CallRecord.POLL_FUNCTION, code.builder.ptrtoint(poll, WORD))
@@ -372,6 +375,3 @@ def _follow_main_thread(set_main: Callable[[int], int]) -> None:
     follow()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=follow)
-
-
-__all__ = ["ABANDONED", "Machine", "Team", "driver_module", "machine"]

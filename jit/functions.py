@@ -1,11 +1,11 @@
 """Elementwise functions on values under construction (see `jit/elements.py`).
 
-In go an `Arithmetic` and the parts of one or two values, out come the parts of the result. Everything
-is straight-line vector code without calls, so special cases are selected, never branched to.
+In go an `Arithmetic` and the parts of one or two values, out come the parts of the result.
+Everything is straight-line vector code without calls: special cases are selected, not branched to.
 
-Results follow numpy, also at the edges: NaN passes through relu, minimum and maximum, integers wrap,
-complex division and reciprocal are Smith's, complex square root and absolute value neither overflow
-nor underflow where the result does not, and their infinities are those of C99, Annex G.
+Results follow numpy, also at the edges: NaN passes through relu, minimum and maximum, integers
+wrap, complex division and reciprocal are Smith's, complex square root and absolute value neither
+overflow nor underflow where the result does not, and their infinities are those of C99, Annex G.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _both(of: Arithmetic, a: Value, b: Value) -> Value:
 
 
 def _hypotenuse(of: Arithmetic, a: Value, b: Value) -> Value:
-    """sqrt(a^2 + b^2) of non-negative a and b as larger * sqrt(1 + (smaller / larger)^2): within two
-    units in the last place, at any magnitude. Infinite where either is, even beside a NaN."""
+    """sqrt(a^2 + b^2) of non-negative a and b as larger * sqrt(1 + (smaller / larger)^2): within
+    two units in the last place, at any magnitude. Infinite where either is, even beside a NaN."""
     build = of.builder
     more = build.fcmp_ordered(">", a, b)
     larger, smaller = build.select(more, a, b), build.select(more, b, a)

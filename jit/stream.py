@@ -1,18 +1,18 @@
 """The stream kernels: everything that is neither a GEMM nor a permuting copy.
 
-One kernel runs over a block of two axes, the inner X and the outer Y. Every tensor has an *access* of X
-(consecutive, broadcast, any stride; for the output also: reduced) and any stride along Y:
+One kernel runs over a block of two axes, the inner X and the outer Y. Every tensor has an *access*
+of X (consecutive, broadcast, any stride; for the output also: reduced) and any stride along Y:
 
     for x, y:  out[x, y] (op)= main(in0[x, y], in1[x, y])
 
-Unary and binary elementwise operations, reductions, and the products that are no matrix product (dot,
-matrix-vector, elementwise, outer) are all of this form. `stream_kernel` checks a description and maps
-equivalent ones to one, so that few kernels are compiled. `StreamDescriptor` names what a kernel reads at
-run time.
+Unary and binary elementwise operations, reductions, and the products that are no matrix product
+(dot, matrix-vector, elementwise, outer) are all of this form. `stream_kernel` checks a description
+and maps equivalent ones to one, so that few kernels are compiled. `StreamDescriptor` names what a
+kernel reads at run time.
 
-Results of `gemm` and `sum` are stored as `abi.CallRecord` says: alpha * acc (+ beta * out) in the first
-K block, out + alpha * acc in later ones. Other reductions overwrite out in the first K block if out is
-not read, and combine with it otherwise. Elementwise operations overwrite, and may run in place.
+Results of `gemm` and `sum` are stored as `abi.CallRecord` says: alpha * acc (+ beta * out) in the
+first K block, out + alpha * acc in later ones. Other reductions overwrite out in the first K block
+if out is not read, and combine with it otherwise. Elementwise ones overwrite, and may run in place.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def stream_kernel(
     Parameters
     ----------
     main : str
-        A `Primitive` but brgemm: with `in1` a binary one or gemm (multiply, sum), else a unary one or
-        a reduction. Without a reduced axis, gemm is the product and sum the copy, scaled.
+        A `Primitive` but brgemm: with `in1` a binary one or gemm (multiply, sum), else a unary one
+        or a reduction. Without a reduced axis, gemm is the product and sum the copy, scaled.
     dtype : str
         Type of the output and of the arithmetic.
     source : str, optional
@@ -148,10 +148,10 @@ def _retyped(form: StreamKernel) -> StreamKernel:
     if form.source is not None or form.conj0 or form.conj1 or not kind.vectorises:
         return form
     accesses = {form.in0, form.in1, form.out} - {None}
-    if kind.parts == 2 and form.main in _PARTWISE and (accesses == {"unit"} or form.main == "zero"):
-        if not form.strided:
-            form = replace(form, dtype=f"float{8 * kind.part}", per_x=2)
-            kind = element(form.dtype)
+    consecutive = accesses == {"unit"} or (form.main == "zero" and not form.strided)
+    if kind.parts == 2 and form.main in _PARTWISE and consecutive:
+        form = replace(form, dtype=f"float{8 * kind.part}", per_x=2)
+        kind = element(form.dtype)
     if form.main in _UNTYPED and kind.kind != "b" and kind.size <= 8:
         return replace(form, dtype=f"uint{8 * kind.size}")
     return _unsigned(form, kind)

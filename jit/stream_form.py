@@ -1,7 +1,7 @@
 """What a stream kernel is, as data: the words of its descriptor and the fields of its description.
 
-`jit/stream.py` says what the kernels do and builds the descriptions, `jit/stream_loops.py` generates
-their code; both read this.
+`jit/stream.py` says what the kernels do and builds the descriptions, `jit/stream_loops.py`
+generates their code; both read this.
 """
 
 from __future__ import annotations

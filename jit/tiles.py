@@ -89,5 +89,5 @@ def choose_tile(target: Target, element: Element, m: int, n: int) -> Tile:
 
 
 def tail_columns(columns: int) -> int:
-    """Columns of the narrower tile at the right edge."""
-    return 4 if columns > 4 else (columns + 1) // 2
+    """Columns of the narrower tile at the right edge: panels are whole multiples of it."""
+    return max(d for d in (1, 2, 3, 4) if columns % d == 0 and d <= max(1, columns // 2))

@@ -55,6 +55,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
     else:
+        op = _two_prims(op)
         axes, body, note = _stream(op)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
@@ -141,7 +142,8 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
         Axis(name, d.type if d else DimType.C, (d,) if d else ())
         for name, d in (("X", inner), ("Y", rows))
     )
-    call = stream_call(op, op.main, tuple(range(len(op.tensors))), (x, y))
+    main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
+    call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
     steps = _touched(op, call, ("X", "Y"))
     rows = max(1, STREAM_BLOCK // x.size)
     if y.size > rows:
@@ -150,6 +152,15 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
         steps = (Loop("X", balanced(x.size, STREAM_BLOCK, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     return (x, y), steps, f"{op.main} streaming {label}"
+
+
+def _two_prims(op: TensorOp) -> TensorOp:
+    """A stream kernel runs over two axes; further PRIM dimensions become loops around it."""
+    kept = [d for d in _stream_order(op) if d is not None]
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    extra = [replace(d, exec=ExecType.SEQ) for d in prim if not any(d is k for k in kept)]
+    loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
+    return op.with_dimensions((*loops, *extra, *kept))
 
 
 def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:

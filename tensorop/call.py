@@ -47,13 +47,14 @@ class Call:
     threads: how many share the work, None for the setting in force.
     """
 
-    __slots__ = ("_direct", "_executables", "_factors", "program")
+    __slots__ = ("_allocate", "_direct", "_executables", "_factors", "program")
 
     def __init__(self, program: Program, threads: int | None) -> None:
         self.program = program
         self._executables = tuple(plan_for(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
+        self._allocate = program.result.allocator()
 
     @property
     def executables(self) -> tuple[Executable, ...]:
@@ -62,10 +63,11 @@ class Call:
 
     def new(self, arrays: Sequence[Array]) -> Any:
         """Run it without `out`, alpha or beta: the hot path."""
-        if self._direct is None:
+        direct = self._direct
+        if direct is None:
             return self.run(arrays, None, None, None)
-        result = self.program.result.allocate()
-        self._direct((*arrays, result), None, None)
+        result = self._allocate()
+        direct((*arrays, result), None, None)
         return result if result.ndim else result[()]
 
     def run(self, arrays: Sequence[Array], out: Array | None, alpha: Any, beta: Any) -> Any:
@@ -77,11 +79,13 @@ class Call:
         program = self.program
         if program.view is not None:
             return program.view.apply(arrays[0])
-        result = program.result.allocate() if out is None else out
-        if program.steps:
+        result = self._allocate() if out is None else out
+        if self._direct is not None:
+            self._direct((*arrays, result), alpha, beta)
+        elif program.steps:
             target = result
             if program.through is not None:
-                target = program.through.allocate()
+                target = program.through.allocator()()
                 if beta is not None:
                     np.copyto(target, result, casting="unsafe")
             self._run_steps(self._operands(arrays), target, alpha, beta)

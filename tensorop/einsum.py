@@ -121,7 +121,8 @@ def einsum(
     ):
         return call_for(spec, tuple(map(layout_of, arrays)), None, _DEFAULT, None).new(arrays)
     scaled = not (type(alpha) is int and alpha == 1)
-    full = Options(_dtype(dtype), casting, order, freeze(optimize), _positions(conj), scaled)
+    kind = None if dtype is None else np.dtype(dtype)
+    full = Options(kind, casting, order, freeze(optimize), _positions(conj), scaled)
     return contract(spec, arrays, out, full, alpha, beta, threads)
 
 
@@ -135,25 +136,28 @@ def contract(
     threads: int | None = None,
 ) -> Any:
     """`einsum` with its arguments read: for the functions that are einsums of some spec."""
-    _check_threads(threads)
-    layouts = tuple(map(layout_of, arrays))
-    target = None
+    if threads is not None:
+        _check_threads(threads)
+    target, layout = None, None
     if out is not None:
         target = _writeable(out)
-        if any(_overlap(target, array) for array in arrays):
+        layout = layout_of(target)
+        if _overlaps(target, arrays):
             options = options._replace(through=True)
-    # An optimizer object may hold state, and be used again with another one: it is asked each time.
+    # An optimizer object may hold state: it is asked each time.
     lookup = call_for.__wrapped__ if callable(options.optimize) else call_for
-    layout = None if target is None else layout_of(target)
-    call: Call = lookup(spec, layouts, layout, tuple(options), threads)
+    call: Call = lookup(spec, tuple(map(layout_of, arrays)), layout, options, threads)
     first, second = scalars(call, out, alpha, beta, options.casting)
     result = call.run(arrays, target, first, second)
     return result if out is None else out
 
 
-def _overlap(a: Array, b: Array) -> bool:
-    # One unit of work settles interleaved views, which bounds alone take for overlapping.
-    return np.may_share_memory(a, b, max_work=1)  # type: ignore[arg-type]
+def _overlaps(out: Array, arrays: Sequence[Array]) -> bool:
+    for array in arrays:
+        # One unit of work settles interleaved views, which bounds alone take for overlapping.
+        if np.may_share_memory(out, array) and np.may_share_memory(out, array, max_work=1):  # type: ignore[arg-type]
+            return True
+    return False
 
 
 def layout_of(array: Array) -> Layout:
@@ -197,11 +201,9 @@ def _sublist(entries: Any) -> tuple[Any, ...]:
     return sublist(entries)
 
 
-def _dtype(dtype: Any) -> np.dtype[Any] | None:
-    return None if dtype is None else np.dtype(dtype)
-
-
 def _positions(conj: Any) -> tuple[int, ...]:
+    if type(conj) is tuple and not conj:
+        return ()
     if isinstance(conj, (str, bytes)) or not hasattr(conj, "__iter__"):
         raise TypeError(f"conj must be operand positions such as (0,), not {conj!r}")
     return tuple(operator.index(position) for position in conj)

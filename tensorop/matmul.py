@@ -224,4 +224,4 @@ def _ufunc_result(
     core = tuple(sizes[label] for label in cores[2])
     outer_strides = result_strides(loops, moving, "K", dtype.itemsize * math.prod(core))
     core_strides = packed(tuple(reversed(range(len(core)))), core, dtype.itemsize)
-    return Storage(loops.shape + core, dtype, outer_strides + core_strides).allocate()
+    return Storage(loops.shape + core, dtype, outer_strides + core_strides).allocator()()

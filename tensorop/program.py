@@ -11,8 +11,9 @@ belongs goes through a temporary (`Program.through`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
-from tensorop.layout import Operand, Strides, combine, is_fortran, like, result_strides
+from tensorop.layout import Operand, Strides, combine, is_fortran, like, packed, result_strides
 from tensorop.path import Path, find_path
 from tensorop.spec import Spec
 from tensorop.tree import Step, plan_tree
@@ -58,16 +59,18 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An array to allocate. strides: None for C order."""
+    """An array to allocate: strides in bytes."""
 
     shape: tuple[int, ...]
     dtype: DType
-    strides: Strides | None
+    strides: Strides
 
-    def allocate(self) -> Array:
-        if self.strides is None:
-            return np.empty(self.shape, self.dtype)
-        return np.ndarray(self.shape, self.dtype, None, 0, self.strides)
+    def allocator(self) -> Callable[[], Array]:
+        """What makes such arrays."""
+        c_order = packed(tuple(reversed(range(len(self.shape)))), self.shape, self.dtype.itemsize)
+        if self.strides == c_order:
+            return partial(np.empty, self.shape, self.dtype)
+        return partial(np.ndarray, self.shape, self.dtype, None, 0, self.strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Copy:
     storage: Storage
 
     def apply(self, array: Array) -> Array:
-        copy = self.storage.allocate()
+        copy = self.storage.allocator()()
         np.copyto(copy, array[self.index], casting="unsafe")
         return copy
 
@@ -215,7 +218,13 @@ def _view(contraction: Contraction, layout: Layout, options: Options) -> View | 
 
 
 def _viewing(contraction: Contraction, dtype: DType, view: View) -> Program:
-    return Program(contraction, dtype, dtype, Storage(contraction.shape, dtype, None), view)
+    return Program(
+        contraction,
+        dtype,
+        dtype,
+        Storage(contraction.shape, dtype, (0,) * len(contraction.shape)),
+        view,
+    )
 
 
 def _moving(contraction: Contraction, layouts: Sequence[Layout]) -> list[Operand]:
@@ -293,7 +302,7 @@ def _target(
     """The program without its steps, and the strides, in elements, that the last step writes."""
     program = Program(contraction, result.dtype, work, result)
     if out is None:
-        shape, strides, fits = result.shape, result.strides or (), work == result.dtype
+        shape, strides, fits = result.shape, result.strides, work == result.dtype
     else:
         shape, strides = out[0], out[1]
         fits = not through and _is_usable(out, work) and not _may_overlap_itself(out)

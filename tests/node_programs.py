@@ -166,6 +166,20 @@ def counter() -> int:
     return _loaded(code)
 
 
+@lru_cache(maxsize=1)
+def crowd() -> int:
+    """A kernel that counts who is inside: descriptor[0] turns, with the count in word 0 at OUT and
+    the largest count ever in word 1."""
+    code = Code(current_target(), "crowd")
+    words, turns = code.pointer(code.frame, Slot.OUT), code.stack(WORD, align=8)
+    inside = code.add(code.atomic("add", words, 1), 1)
+    code.atomic("max", code.at(words, 8), inside)
+    with code.loop(code.word(code.descriptor, 0)) as i:
+        code.atomic("xchg", turns, i)
+    code.atomic("sub", words, 1)
+    return _loaded(code)
+
+
 def _loaded(code: Code) -> int:
     code.finish()
     return load_linked(code.module, current_target(), code.module.name)[code.module.name]

@@ -7,17 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from tensorop.jit.compiler import kernel_address
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.target import Target
 from tests.stream_calls import (
     COMPLEX,
     DTYPES,
     FLOATS,
-    INTEGERS,
     TARGETS,
     Case,
-    convert,
     numpy_dtype,
     run_flat,
 )
@@ -106,7 +103,9 @@ def test_complex_edges(target: Target, main: str, dtype: str) -> None:
     eps = 4 * np.finfo(values.dtype).eps
     for part in ("real", "imag"):
         mine, right = getattr(got, part), getattr(expected, part)
-        np.testing.assert_allclose(mine, right, rtol=eps, atol=2 * np.finfo(values.dtype).smallest_subnormal)
+        np.testing.assert_allclose(
+            mine, right, rtol=eps, atol=2 * np.finfo(values.dtype).smallest_subnormal
+        )
         sure = ~np.isnan(right) & ~np.isnan(values.imag)
         assert (np.signbit(mine) == np.signbit(right))[sure].all()
 

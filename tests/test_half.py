@@ -29,8 +29,8 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def dense_float32(half: str) -> np.ndarray:
-    """Every half number, every middle between two of them and the float32 numbers next to both;
-    all exponents; subnormal numbers; infinities; NaN of many payloads; a million random patterns."""
+    """Every half number, every middle between two of them and the float32 numbers next to both; all
+    exponents; subnormal numbers; infinities; NaN of many payloads; a million random patterns."""
     exact = PATTERNS.view(oracle(half)).astype(np.float32)
     exact = np.sort(exact[np.isfinite(exact)])
     with np.errstate(over="ignore"):

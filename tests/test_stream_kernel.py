@@ -1,5 +1,5 @@
-"""Stream kernels against numpy: every access, reduction, tail, update and dtype, on every target the
-machine can run, with all operands between guard pages."""
+"""Stream kernels against numpy: every access, reduction, tail, update and dtype, on every target
+the machine can run, with all operands between guard pages."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_one_strided_kernel_serves_every_access(target: Target, dtype: str) -> N
         Case(
             "gemm", dtype, in0, in1, out, outer, x=x, y=y, beta=2, conj1=dtype in COMPLEX
         ).check(target)  # fmt: skip
-    kernels = {Case("gemm", dtype, *access, conj1=dtype in COMPLEX).kernel for access in PRODUCTS[9:]}
+    kernels = {
+        Case("gemm", dtype, *access, conj1=dtype in COMPLEX).kernel for access in PRODUCTS[9:]
+    }
     assert len(kernels) == 1
 
 

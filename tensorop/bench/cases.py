@@ -1,4 +1,4 @@
-"""What is measured: contractions with their sizes, read from the tables in `data/`.
+"""What is measured: contractions with their sizes, read from the tables beside this file.
 
 A `Case` is an einsum; an `Operation` is the explicit form with its dimensions, execution types and
 strides. Both say how much work they are (`flops`, `moved`), which is what rates are made of. The
@@ -191,8 +191,8 @@ def scaled_case(case: Case, gflop: float) -> Case:
 
 
 def rows(table: str) -> Iterator[list[str]]:
-    """The fields of each row of a table in `data/`, without its comments."""
-    text = (files("tensorop.bench") / "data" / f"{table}.txt").read_text(encoding="utf-8")
+    """The fields of each row of a table, without its comments."""
+    text = (files("tensorop.bench") / f"{table}.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line and not line.startswith("#"):
             yield line.split("|")

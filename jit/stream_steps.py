@@ -1,0 +1,270 @@
+"""One vector of a stream kernel: read from the inputs, computed, accumulated, stored.
+
+`StreamSteps` holds what the descriptor, the frame and the call record say, and writes the code for
+one vector (or scalar) at a time; `jit/stream_loops.py` builds the loops of a kernel from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tensorop.jit.abi import WORD, CallRecord, Frame
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.elements import Arithmetic, Element, Number, element
+from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
+from tensorop.jit.stream_form import Access, StreamDescriptor, StreamForm
+from tensorop.jit.target import Target
+
+_HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Arithmetic at one width: of the inputs as they lie in memory, and of the results."""
+
+    source: Arithmetic
+    of: Arithmetic
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input: how it is read, its address, and the bytes from one x and one y to the next."""
+
+    access: Access
+    conjugated: bool
+    address: Value
+    step: Value | int
+    stride: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One input at one y: the address of its first element and the bytes from one to the next, or
+    the one element that it has for every x."""
+
+    address: Value
+    step: Value | int
+    conjugated: bool
+    everywhere: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """What the call record says about the update of out."""
+
+    alpha: Number
+    beta: Number
+    scales: Value
+    first: Value
+    reads: Value  # not (first and out is overwritten)
+
+
+class StreamSteps:
+    """The steps of one kernel, over the code under construction."""
+
+    def __init__(self, form: StreamForm, target: Target) -> None:
+        self.form = form
+        self.code = Code(target, form.name)
+        self.element, self.source = element(form.dtype), element(form.source or form.dtype)
+        parts = (self.element.accumulator.part, self.source.accumulator.part)
+        self.lanes = self._lanes(1 if form.strided else target.lanes(max(parts)))
+        self.scalar = self._lanes(1)
+        self.masked = {self.element.part, self.source.part} <= target.masked
+        self.x = self.code.mul(self._size(StreamDescriptor.X_AXIS), form.per_x)
+        self.y = self._size(StreamDescriptor.Y_AXIS)
+        self.out = self._address(StreamDescriptor.OUT_SLOT)
+        self.out_step = self._word(StreamDescriptor.X_OUT) if form.strided else self.element.size
+        self.out_stride = self._word(StreamDescriptor.Y_OUT)
+        self.inputs = self._open_inputs()
+        self.scalars = self._read_call() if form.updates else None
+
+    # what the descriptor and the frame say
+
+    def _word(self, word: StreamDescriptor) -> Value:
+        return self.code.word(self.code.descriptor, word)
+
+    def _size(self, word: StreamDescriptor) -> Value:
+        code, axis = self.code, self._word(word)
+        size = code.word(code.frame, code.add(code.max(axis, 0), Frame.SIZE))
+        return code.builder.select(code.less(axis, 0), code.int(1), size)
+
+    def _address(self, word: StreamDescriptor) -> Value:
+        return self.code.pointer(self.code.frame, self._word(word))
+
+    def _open_inputs(self) -> list[Input]:
+        form, words = self.form, StreamDescriptor
+        described = [
+            (form.in0, form.conj0, words.IN0_SLOT, words.X_IN0, words.Y_IN0),
+            (form.in1, form.conj1, words.IN1_SLOT, words.X_IN1, words.Y_IN1),
+        ]
+        return [
+            Input(
+                access,
+                conjugated,
+                self._address(slot),
+                self._word(x) if access == "strided" else self.source.size,
+                self._word(y),
+            )
+            for access, conjugated, slot, x, y in described
+            if access is not None and form.main != "zero"
+        ]
+
+    def _read_call(self) -> Scalars:
+        code = self.code
+        call = code.pointer(code.frame, Frame.CALL)
+        plain = Arithmetic(code, self.element.accumulator, 1)
+        scales = code.nonzero(code.word(call, CallRecord.SCALES))
+        first = code.nonzero(code.word(code.frame, Frame.FIRST))
+
+        def factor(word: CallRecord, asked: Value) -> Number:
+            given, one = plain.load(code.at(call, word * WORD)), plain.constant(1)
+            return tuple(code.builder.select(asked, a, b) for a, b in zip(given, one, strict=True))
+
+        reads_out = code.nonzero(code.word(call, CallRecord.READS_OUT))
+        reads = code.builder.or_(code.builder.not_(first), reads_out)
+        alpha, beta = factor(CallRecord.ALPHA, scales), factor(CallRecord.BETA, first)
+        return Scalars(alpha, beta, scales, first, reads)
+
+    def _lanes(self, count: int) -> Lanes:
+        return Lanes(
+            Arithmetic(self.code, self.source, count),
+            Arithmetic(self.code, self.element, count),
+            count,
+        )
+
+    def vectors(self, most: int) -> int:
+        """How many vectors of X are worked on at once: at most `most`, fewer where the code of one
+        is long or takes many registers."""
+        kinds = (self.element, self.source)
+        if not all(kind.vectorises for kind in kinds):
+            return 1
+        if any(kind.half == "float16" for kind in kinds) and not self.code.target.half:
+            return min(most, 2)
+        if any(kind.parts == 2 for kind in kinds):
+            return 1 if self.form.main in _HEAVY else max(1, most // 2)
+        multiplies = self.form.main in ("gemm", "mul", "prod", "square")
+        byte = self.element.part == 1 and self.element.kind in "iu"  # no such multiplication
+        return max(1, most // 4) if byte and multiplies else most
+
+    # one element, or one vector of them
+
+    def rows(self, y: Value, x: Value | None = None) -> list[Row]:
+        """The inputs at one y, from position x on."""
+        code, rows = self.code, []
+        for one in self.inputs:
+            address = code.at(one.address, code.mul(y, one.stride))
+            if x is not None:
+                address = code.at(address, code.mul(x, one.step))
+            row = Row(address, one.step, one.conjugated, None)
+            if one.access == "zero":
+                row = replace(row, everywhere=self.load(row, self.scalar, code.int(0), None))
+            rows.append(row)
+        return rows
+
+    def load(self, row: Row, lanes: Lanes, x: Value, count: Value | None) -> Number:
+        if row.everywhere is not None:
+            return lanes.of.splat(row.everywhere)
+        address = self.code.at(row.address, self.code.mul(x, row.step))
+        value = lanes.source.load(address, count)
+        if row.conjugated:
+            value = lanes.source.conj(value)
+        return cast(lanes.source, lanes.of, value) if self.form.source else value
+
+    def compute(self, of: Arithmetic, inputs: Sequence[Number]) -> Number:
+        """The primitive without its reduction."""
+        main = self.form.main
+        if main == "zero":
+            return of.zero
+        if len(inputs) == 2:
+            return BINARY_FUNCTIONS["mul" if main == "gemm" else main](of, *inputs)
+        return inputs[0] if self.form.updates else UNARY_FUNCTIONS[main](of, inputs[0])
+
+    def accumulate(self, of: Arithmetic, total: Number, inputs: Sequence[Number]) -> Number:
+        if self.form.main == "gemm":
+            return of.fma(inputs[0], inputs[1], total)
+        return self.combine(of, total, inputs[0])
+
+    def combine(self, of: Arithmetic, a: Number, b: Number) -> Number:
+        main = {"gemm": "add", "sum": "add", "prod": "mul"}.get(self.form.main, self.form.main)
+        return BINARY_FUNCTIONS[main](of, a, b)
+
+    def identity(self, of: Arithmetic) -> Number:
+        main = self.form.main
+        if main in ("min", "max"):
+            return of.constant(_extreme(self.element, largest=main == "min"))
+        return of.constant(1 if main in ("prod", "and") else 0)
+
+    # the store
+
+    def store(
+        self,
+        of: Arithmetic,
+        values: list[Number],
+        addresses: list[Value],
+        counts: Sequence[Value | None],
+    ) -> None:
+        """Write results, combined with what out holds where the call asks for it."""
+        places = list(zip(addresses, counts, strict=True))
+        if self.scalars is not None:
+            values = self._updated(of, self.scalars, values, places)
+        for value, (address, count) in zip(values, places, strict=True):
+            of.store(value, address, count)
+
+    def _updated(
+        self,
+        of: Arithmetic,
+        scalars: Scalars,
+        values: list[Number],
+        places: list[tuple[Value, Value | None]],
+    ) -> list[Number]:
+        scaled = self.form.main in ("gemm", "sum")
+
+        def alone() -> list[Value]:
+            if not scaled:
+                return flat(values)
+            return flat([self._times(of, scalars.alpha, v, scalars.scales) for v in values])
+
+        def combined() -> list[Value]:
+            old = [of.load(address, count) for address, count in places]
+            pairs = zip(values, old, strict=True)
+            if not scaled:
+                return flat([self.combine(of, v, o) for v, o in pairs])
+            return flat([self._scaled_sum(of, scalars, v, o) for v, o in pairs])
+
+        return grouped(self.code.choose(scalars.reads, combined, alone), self.element.parts)
+
+    def _scaled_sum(self, of: Arithmetic, scalars: Scalars, value: Number, old: Number) -> Number:
+        """alpha * value + beta * old."""
+        old = self._times(of, scalars.beta, old, scalars.first)
+        if self.element.parts == 1:
+            return of.fma(of.splat(scalars.alpha), value, old)
+        return of.add(self._times(of, scalars.alpha, value, scalars.scales), old)
+
+    def _times(self, of: Arithmetic, factor: Number, value: Number, condition: Value) -> Number:
+        """The value times a factor that is one unless the condition holds: for real types nothing
+        needs to be asked, but in complex arithmetic 1 * inf is not inf."""
+        product = of.mul(of.splat(factor), value)
+        if self.element.parts == 1:
+            return product
+        select = self.code.builder.select
+        return tuple(select(condition, a, b) for a, b in zip(product, value, strict=True))
+
+
+def flat(numbers: Sequence[Number]) -> list[Value]:
+    return [part for number in numbers for part in number]
+
+
+def grouped(values: Sequence[Value], parts: int) -> list[Number]:
+    return [tuple(values[i : i + parts]) for i in range(0, len(values), parts)]
+
+
+def _extreme(kind: Element, largest: bool) -> float:
+    """The largest or smallest value of a type."""
+    if kind.is_float:
+        return float("inf") if largest else float("-inf")
+    bits = 8 * kind.size
+    if kind.kind == "u":
+        return 2**bits - 1 if largest else 0
+    return 2 ** (bits - 1) - 1 if largest else -(2 ** (bits - 1))

@@ -1,0 +1,392 @@
+"""GEMM kernels against numpy in higher precision, operands between pages that must not be touched."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.compiler import assembly, kernel_address
+from tensorop.jit.elements import element
+from tensorop.jit.gemm import GemmKernel, GemmWord
+from tensorop.jit.tables import chunks
+from tensorop.jit.target import Target
+from tensorop.jit.tiles import cycles, choose_tile, tiles
+from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
+
+Array = np.ndarray[Any, Any]
+CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+CANARY = 0x6B
+
+
+def guarded_bytes(count: int, key: int, at_end: bool) -> Array:
+    """`count` bytes at the very end (or beginning) of memory between guard pages."""
+    pages = -(-count // PAGE)
+    memory = np.frombuffer(guarded(pages, key), np.uint8)[PAGE : (pages + 1) * PAGE]
+    memory[:] = CANARY
+    return memory[len(memory) - count :] if at_end else memory[:count]
+
+
+def accumulator(dtype: str) -> np.dtype[Any]:
+    return np.dtype(np.float32) if element(dtype).half else numpy_dtype(dtype)
+
+
+def random_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    kind = numpy_dtype(dtype)
+    if dtype == "bool":
+        return rng.random(shape) < 0.3
+    if kind.kind in "iu":
+        return rng.integers(0, 7, shape).astype(kind) - kind.type(3)
+    values = rng.standard_normal(shape)
+    if kind.kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(kind)
+
+
+def planar(rows: Array) -> Array:
+    """The last axis as all real parts, then all imaginary parts."""
+    return np.concatenate([rows.real, rows.imag], -1) if np.iscomplexobj(rows) else rows
+
+
+def panels(values: Array, width: int, dtype: str) -> Array:
+    """(br, lanes, depth) -> (br, panel, depth, lane), padded with zeros."""
+    br, lanes, depth = values.shape
+    count = -(-lanes // width)
+    padded = np.zeros((br, count * width, depth), accumulator(dtype))
+    padded[:, :lanes] = values
+    ordered = padded.reshape(br, count, width, depth).swapaxes(2, 3)
+    return np.ascontiguousarray(planar(ordered))
+
+
+@dataclass
+class Case:
+    """One call of a kernel."""
+
+    m: int
+    n: int
+    k: int
+    br: int = 1
+    alpha: float | None = None
+    beta: float | None = None
+    first: bool = True
+    b_strides: str = "kn"  # which of k, n runs faster; upper case: backwards
+    at_end: bool = True
+    start: tuple[int, int] = (0, 0)  # of the block, in tiles
+    swapped: bool = False  # operands in each other's slots
+    run: int = 7  # rows that are consecutive in a scattered C
+
+
+class Call:
+    def __init__(self, kernel: GemmKernel, target: Target, case: Case, seed: int = 0) -> None:
+        self.kernel, self.target, self.case = kernel, target, case
+        self.rng = np.random.default_rng([seed, case.m, case.n, case.k])
+        self.dtype = kernel.dtype
+        self.mr, self.nr = kernel.rows(target), kernel.columns
+        self.words = np.zeros(GemmWord.WORDS, np.int64)
+        self.frame = np.zeros(Frame.WORDS, np.int64)
+        self.call = np.zeros(CallRecord.WORDS, np.int64)
+        self.a = random_values(self.rng, (case.br, case.m, case.k), self.dtype)
+        self.b = random_values(self.rng, (case.br, case.k, case.n), self.dtype)
+        self.kept: list[Array] = []
+        self._place_a()
+        self._place_b()
+        self._place_c()
+        self._scalars()
+
+    def _memory(self, values: Array, key: int) -> int:
+        raw = guarded_bytes(values.nbytes, key, self.case.at_end)
+        raw[:] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        self.kept.append(raw)
+        return raw.ctypes.data
+
+    def _place_a(self) -> None:
+        d, case = GemmWord, self.case
+        if self.kernel.a == "packed":
+            packed = panels(self.a, self.mr, self.dtype)
+            slot, address = Slot.PACK0, self._memory(packed, 1)
+            self.words[d.A_PANEL], self.words[d.A_BR] = packed[0, 0].nbytes, packed[0].nbytes
+        else:
+            laid = np.ascontiguousarray(self.a.swapaxes(1, 2))  # br, k, m
+            slot, address = Slot.IN1 if case.swapped else Slot.IN0, self._memory(laid, 1)
+            self.words[d.A_K], self.words[d.A_BR] = laid.strides[1], laid.strides[0]
+        self.words[d.A_SLOT] = slot
+        self.frame[slot] = address
+
+    def _place_b(self) -> None:
+        d, case = GemmWord, self.case
+        if self.kernel.b == "packed":
+            packed = panels(self.b.swapaxes(1, 2), self.nr, self.dtype)
+            slot, address = Slot.PACK1, self._memory(packed, 2)
+            self.words[d.B_PANEL], self.words[d.B_BR] = packed[0, 0].nbytes, packed[0].nbytes
+        else:
+            order = case.b_strides
+            if "0" in order:  # every column the same
+                self.b[:] = self.b[:, :, :1]
+                laid = np.ascontiguousarray(self.b[:, :, 0])
+                steps = {"k": laid.strides[1], "n": 0}
+            else:
+                laid = np.ascontiguousarray(self.b.swapaxes(1, 2) if order[0] in "kK" else self.b)
+                inner, outer = laid.strides[2], laid.strides[1]
+                steps = dict(zip(order.lower(), (inner, outer), strict=True))
+            slot = Slot.IN0 if case.swapped else Slot.IN1
+            address = self._memory(laid, 2)
+            for label, size, logical in (("K", case.k, 1), ("N", case.n, 2)):
+                if label in order:  # the first position is the last in memory
+                    address += (size - 1) * steps[label.lower()]
+                    steps[label.lower()] *= -1
+                    self.b = np.flip(self.b, logical)
+            self.words[d.B_K], self.words[d.B_N] = steps["k"], steps["n"]
+            self.words[d.B_BR] = laid.strides[0]
+        self.words[d.B_SLOT] = slot
+        self.frame[slot] = address
+
+    def _place_c(self) -> None:
+        """Columns in random order, each `room` elements long; scattered rows in runs."""
+        d, case = GemmWord, self.case
+        size = numpy_dtype(self.dtype).itemsize
+        start_m, start_n = case.start[0] * self.mr, case.start[1] * self.nr
+        scatter = self.kernel.store == "scatter"
+        rows = (start_m + case.m) if scatter else case.m
+        columns = start_n + case.n
+        starts = np.arange(0, rows, case.run)
+        lengths = np.minimum(case.run, rows - starts)
+        gap = 2 if scatter else 0
+        row_at = np.zeros(rows, np.int64)
+        place = 0
+        for run in self.rng.permutation(len(starts)) if scatter else range(len(starts)):
+            first, length = starts[run], lengths[run]
+            row_at[first : first + length] = place + np.arange(length)
+            place += length + gap
+        room = int(row_at.max()) + 1
+        column_at = self.rng.permutation(columns) * room
+        self.memory = guarded_bytes(columns * room * size, 3, case.at_end)
+        c = self.memory.view(numpy_dtype(self.dtype))
+        index = np.add.outer(row_at, column_at)
+        self.block = index[start_m if scatter else 0 :, start_n:]
+        self.old = random_values(self.rng, self.block.shape, self.dtype)
+        if case.first and case.beta is None and self.old.dtype.kind not in "iub":
+            self.old[:] = np.nan
+        c[self.block] = self.old
+        self.before, self.c = c.copy(), c
+        table = column_at * size
+        self.words[d.C_N_TABLE] = self._keep(table)
+        if scatter:
+            longest = int(self.rng.choice([self.kernel.lanes(self.target), self.mr]))
+            records, begin = chunks(row_at * size, size, longest, self.mr)
+            self.words[d.C_M_CHUNKS], self.words[d.C_M_BEGIN] = map(self._keep, (records, begin))
+        self.frame[Slot.OUT] = self.memory.ctypes.data
+        self.frame[Frame.START + AxisSlot.M] = start_m
+        self.frame[Frame.START + AxisSlot.N] = start_n
+
+    def _keep(self, table: Array) -> int:
+        table = np.ascontiguousarray(table, np.int64)
+        self.kept.append(table)
+        return table.ctypes.data
+
+    def _scalars(self) -> None:
+        case, raw = self.case, self.call.view(np.uint8)
+        for word, value in ((CallRecord.ALPHA, case.alpha), (CallRecord.BETA, case.beta)):
+            if value is not None:
+                scalar = np.asarray(value).astype(accumulator(self.dtype)).tobytes()
+                raw[8 * word : 8 * word + len(scalar)] = np.frombuffer(scalar, np.uint8)
+        self.call[CallRecord.SCALES] = case.alpha is not None
+        self.call[CallRecord.READS_OUT] = case.beta is not None
+        sizes = {AxisSlot.M: case.m, AxisSlot.N: case.n, AxisSlot.K: case.k, AxisSlot.BR: case.br}
+        for axis, extent in sizes.items():
+            self.frame[Frame.SIZE + axis] = extent
+        self.frame[Frame.FIRST] = case.first
+        self.frame[Frame.CALL] = self.call.ctypes.data
+
+    def check(self) -> None:
+        CALL(kernel_address(self.kernel, self.target))(
+            self.words.ctypes.data, self.frame.ctypes.data
+        )
+        got = self.c[self.block]
+        untouched = np.ones(self.c.shape, bool)
+        untouched[self.block] = False
+        raw = np.uint8
+        assert np.array_equal(self.c[untouched].view(raw), self.before[untouched].view(raw)), (
+            "written outside C"
+        )
+        expected, magnitude = self.expected()
+        if numpy_dtype(self.dtype).kind in "iub":
+            np.testing.assert_array_equal(got, expected)
+            return
+        eps = float(ml_dtypes.finfo(accumulator(self.dtype)).eps)
+        rounding = float(ml_dtypes.finfo(numpy_dtype(self.dtype)).eps)
+        terms = self.case.k * self.case.br + 2
+        error = np.abs(got.astype(expected.dtype) - expected)
+        bound = 4 * terms * eps * magnitude + rounding * np.abs(expected)
+        assert (error <= bound).all(), (self.case, np.nanmax(error / bound))
+
+    def expected(self) -> tuple[Array, Array]:
+        case, kind = self.case, numpy_dtype(self.dtype)
+        wide = wider(kind)
+        a, b = self.a.astype(wide), self.b.astype(wide)
+        total = np.matmul(a, b).sum(0, dtype=wide) if self.dtype != "bool" else (a @ b).any(0)
+        size = np.matmul(np.abs(a), np.abs(b)).sum(0)
+        if case.alpha is not None:
+            alpha = np.asarray(case.alpha).astype(wide)
+            total, size = total * alpha, size * abs(case.alpha)
+        old = self.old.astype(wide)
+        if case.first and case.beta is None:
+            return total, size
+        if case.first:
+            old = old * np.asarray(case.beta).astype(wide)
+        return (total | old if self.dtype == "bool" else total + old), size + np.abs(old)
+
+
+def check(kernel: GemmKernel, target: Target, *cases: Case) -> None:
+    for seed, case in enumerate(cases):
+        Call(kernel, target, case, seed).check()
+
+
+def sizes(kernel: GemmKernel, target: Target) -> list[tuple[int, int, int]]:
+    """One, full tiles, and everything around their edges."""
+    mr, nr, lanes = kernel.rows(target), kernel.columns, kernel.lanes(target)
+    return [
+        (1, 1, 1),
+        (mr, nr, 8),
+        (mr + 1, nr + 1, 5),
+        (2 * mr + lanes, 2 * nr, 4),
+        (mr + lanes - 1, 2 * nr - 1, 7),
+        (max(1, lanes - 1), nr + 3, 3),
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_packed_with_scalars_and_tails(dtype: str, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    kernel = GemmKernel(dtype, *tile)
+    one = 1 if dtype == "bool" else 2
+    (s0, s1, s2, s3, s4, s5) = sizes(kernel, target)
+    check(
+        kernel,
+        target,
+        Case(*s0),
+        Case(*s1, first=False),
+        Case(*s2, at_end=False),
+        Case(*s3, alpha=one, beta=one),
+        Case(*s4, alpha=one, first=False),
+        Case(*s5, beta=one, start=(0, 1)),
+        Case(*s1),
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "float16", "complex128", "clongdouble"])
+def test_scattered_output(dtype: str, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    kernel = GemmKernel(dtype, *tile, store="scatter")
+    cases = [
+        Case(*size, run=run, first=first, alpha=alpha, beta=beta, start=start)
+        for size, run, first, alpha, beta, start in zip(
+            sizes(kernel, target),
+            (1, 7, 40, 1, 3, 5),
+            (True, True, False, True, False, True),
+            (None, 2, None, None, 3, None),
+            (None, None, 2, 2, None, None),
+            ((0, 0), (1, 1), (0, 2), (2, 0), (0, 0), (1, 0)),
+            strict=True,
+        )
+    ]
+    check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool", "longdouble"])
+@pytest.mark.parametrize("reduce", [False, True])
+def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    kernel = GemmKernel(dtype, *tile, "direct", "direct", batch_reduce=reduce)
+    br = 3 if reduce else 1
+    strides = ("kn", "nk", "KN", "nK", "Nk", "k0")
+    cases = [
+        Case(*size, br=br, b_strides=order, at_end=end, swapped=end)
+        for size, order in zip(sizes(kernel, target), strides, strict=True)
+        for end in (True, False)
+    ]
+    check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("a", "b"), [("direct", "packed"), ("packed", "direct")])
+def test_one_operand_packed(a: Any, b: Any, target: Target) -> None:
+    tile = tiles(target, element("float32"))[0]
+    kernel = GemmKernel("float32", *tile, a, b, "scatter", batch_reduce=True)
+    check(kernel, target, *(Case(*size, br=2, b_strides="nk") for size in sizes(kernel, target)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_every_tile(dtype: str, target: Target) -> None:
+    for tile in tiles(target, element(dtype))[1:]:
+        kernel = GemmKernel(dtype, *tile)
+        check(kernel, target, *(Case(*size) for size in sizes(kernel, target)[1:4]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_random_sizes(target: Target) -> None:
+    rng = np.random.default_rng(5)
+    kernels = [
+        GemmKernel("float32", *tiles(target, element("float32"))[0]),
+        GemmKernel(
+            "float32", *tiles(target, element("float32"))[0], "direct", "direct", batch_reduce=True
+        ),
+    ]
+    for seed in range(60):
+        m, n, k = (int(x) for x in rng.integers(1, (110, 60, 40)))
+        case = Case(m, n, k, first=bool(seed % 2), br=1 + seed % 3, b_strides=("kn", "NK")[seed % 2])
+        Call(kernels[seed % 2], target, replace_br(case, kernels[seed % 2]), seed).check()
+
+
+def replace_br(case: Case, kernel: GemmKernel) -> Case:
+    case.br = case.br if kernel.batch_reduce else 1
+    return case
+
+
+def test_operands_that_must_be_packed_are_refused() -> None:
+    target = TARGETS[0].values[0]
+    with pytest.raises(ValueError, match="bfloat16 is computed in float32"):
+        GemmKernel("bfloat16", 2, 4, "direct").generate(target)
+    with pytest.raises(ValueError, match="complex64 is computed planar"):
+        GemmKernel("complex64", 1, 4, b="direct").generate(target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_accumulators_stay_in_registers(target: Target) -> None:
+    """No loop over K of a float32 kernel touches the stack."""
+    for access in ("packed", "direct"):
+        for tile in tiles(target, element("float32"))[:2]:
+            kernel = GemmKernel("float32", *tile, access, access, batch_reduce=access == "direct")
+            text = assembly(kernel.generate(target), target)
+            for loop in innermost_products(text):
+                assert "(%rsp)" not in loop, loop
+
+
+def innermost_products(text: str) -> list[str]:
+    """The basic blocks of x86 assembly that multiply vectors and jump to themselves."""
+    found = []
+    for block in text.split("\n.LBB")[1:]:
+        label = ".LBB" + block.split(":")[0]
+        if f"\t{label}\n" in block + "\n" and ("vfmadd" in block or "mulps" in block):
+            found.append(block)
+    return found
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tile_choice_wastes_little(target: Target) -> None:
+    """The chosen tile costs at most 3 % more than the best, and small sides get small tiles."""
+    kind = element("float32")
+    lanes = target.lanes(4)
+    assert choose_tile(target, kind, 2048, 2048) == tiles(target, kind)[0]
+    assert choose_tile(target, kind, lanes, 100).vectors == 1
+    assert choose_tile(target, element("longdouble"), 1, 1).vectors == 1
+    for tile in tiles(target, kind):
+        assert cycles(target, kind, tile) >= tile.vectors * tile.columns / 2
