@@ -1,8 +1,8 @@
 """What the pytest-benchmark suites share: operands of a case, and both libraries' calls.
 
-Run them with `make bench`. They are for watching one's own changes (`pytest bench --benchmark-save`,
-`--benchmark-compare`): pytest-benchmark times one thing after another, so figures that are to be
-quoted come from `python -m tensorop bench`, which asks everyone in turn.
+Run them with `make bench`. They are for watching one's own changes (`pytest bench
+--benchmark-save`, `--benchmark-compare`): pytest-benchmark times one thing after another, so
+figures that are to be quoted come from `python -m tensorop bench`, which asks everyone in turn.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Usage: python bench/kernel_gemm.py [WORD ...]      (rows whose name contains every word)
 
 Columns: GF/s and percent of the peak (medians of interleaved rounds), milliseconds to generate and
-compile. `l1`: one tile of C, operands in the first-level cache; `l2`: a block as the five loops of a
-matrix product see it; `t2`: 32x32x32 blocks, batch-reduce over 8, operands where they lie.
+compile. `l1`: one tile of C, operands in the first-level cache; `l2`: a block as the five loops of
+a matrix product see it; `t2`: 32x32x32 blocks, batch-reduce over 8, operands where they lie.
 """
 
 from __future__ import annotations

@@ -5,16 +5,16 @@ A plan is data: arrays of 64-bit words that one generated driver interprets. Thr
 **Frame**, one per running thread: where the loops stand. Loops of the driver move the addresses and
 set the starts and sizes; kernels only read them.
 
-**Node**, one per step of a schedule: a loop, a kernel call, or a parallel region. Nodes are read-only
-while they run, so any number of threads can run one plan at once.
+**Node**, one per step of a schedule: a loop, a kernel call, or a parallel region. Nodes are
+read-only while they run, so any number of threads can run one plan at once.
 
 **CallRecord**, one per call: run-time scalars, the thread team and the state of interruption.
 
-A kernel is leaf code with the C signature `void kernel(const i64 *descriptor, const i64 *frame)`. Its
-descriptor is a row of words written when the plan is bound (strides in bytes, addresses of offset
-tables); each kernel family names its words in its own module. A kernel may assume that the sizes in
-the frame are at least 1 unless its family says otherwise; it writes the output block it is given (and
-only that), keeps nothing between calls, calls nothing and has no writable data.
+A kernel is leaf code with the C signature `void kernel(const i64 *descriptor, const i64 *frame)`.
+Its descriptor is a row of words written when the plan is bound (strides in bytes, addresses of
+offset tables); each kernel family names its words in its own module. A kernel may assume that the
+sizes in the frame are at least 1 unless its family says otherwise; it writes the output block it is
+given (and only that), keeps nothing between calls, calls nothing and has no writable data.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ class When(IntEnum):
 class Node(IntEnum):
     """Words of a node.
 
-    LOOP: for i = 0, BLOCK, 2 BLOCK, ... < extent, where extent is EXTENT if AXIS is -1 or EXTENT >= 0,
-    else the frame's size of axis slot AXIS (as set by an outer loop over the same axis):
+    LOOP: for i = 0, BLOCK, 2 BLOCK, ... < extent, where extent is EXTENT if AXIS is -1 or
+    EXTENT >= 0, else the frame's size of axis slot AXIS (as set by an outer loop over the same
+    axis):
         if AXIS >= 0: START[AXIS] = outer start + i; SIZE[AXIS] = min(BLOCK, extent - i)
         for each move: frame[slot] += stride * (i / BLOCK)        (stride: bytes an iteration)
                    or: frame[slot] += table[START[AXIS]] - table[outer start]
@@ -98,17 +99,18 @@ class Node(IntEnum):
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
     On leaving, the frame is as it was. With POLL, every iteration first looks at the call record's
-    CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see CallRecord).
+    CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see
+    CallRecord).
 
     CALL: kernel(descriptor, frame) if WHEN holds.
 
     REGION: CHILD is a chain of DEPTH nested LOOP nodes (each but the last has the next as its only
     child); their iterations form one flat space, row-major, divided into SHARES contiguous balanced
-    parts, run by the team. Every share works on a frame of its own: a copy in which SHARE is set and
-    the region's own moves (slot, bytes a share, no table) have been added. Inside a share nested
-    regions run alone, on the thread itself. Where an inner loop of the chain takes its extent from
-    the frame, the flat space is that of the first (largest) blocks; what is missing in a short
-    block is skipped.
+    parts, run by the team. Every share works on a frame of its own: a copy in which SHARE is set
+    and the region's own moves (slot, bytes a share, no table) have been added. Inside a share
+    nested regions run alone, on the thread itself. Where an inner loop of the chain takes its
+    extent from the frame, the flat space is that of the first (largest) blocks; what is missing in
+    a short block is skipped.
 
     A node moves a slot at most once.
 
@@ -141,9 +143,10 @@ class Node(IntEnum):
 class CallRecord(IntEnum):
     """Words of a call record.
 
-    POLL: while the owning thread runs, at the loops marked POLL and while it waits for workers, it
-    compares the clock with DEADLINE; when that has passed it calls `i64 poll(CallRecord *)` (POLL_FUNCTION,
-    0: none), which sets a new DEADLINE and returns non-zero to stop; the thread then sets CANCEL.
+    POLL: while the owning thread runs, at the loops marked POLL, before each of its shares and
+    while it waits for workers, it compares the clock with DEADLINE; when that has passed it calls
+    `i64 poll(CallRecord *)` (POLL_FUNCTION, 0: none), which sets a new DEADLINE and returns
+    non-zero to stop; the thread then sets CANCEL.
     The driver returns non-zero for a cancelled call, after every worker has left it.
     """
 

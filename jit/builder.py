@@ -31,6 +31,7 @@ KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
 Value: TypeAlias = ir.Value
 Integer: TypeAlias = ir.Value | int  # a generated i64, or a constant
+Count: TypeAlias = int  # inside `Code` the name int is a method
 Branch: TypeAlias = AbstractContextManager[object]
 
 
@@ -127,10 +128,10 @@ class Code:
             return base
         return self.builder.gep(base, [self._word(offset)], source_etype=BYTE)
 
-    def load(self, address: Value, type_: ir.Type, align: int = 1) -> Value:
+    def load(self, address: Value, type_: ir.Type, align: Count = 1) -> Value:
         return self.builder.load(address, typ=type_, align=align)
 
-    def store(self, value: Value, address: Value, align: int = 1) -> None:
+    def store(self, value: Value, address: Value, align: Count = 1) -> None:
         self.builder.store(value, address, align=align)
 
     def prefetch(self, address: Value) -> None:
@@ -153,7 +154,7 @@ class Code:
     def set_word(self, record: Value, index: Integer, value: Integer) -> None:
         self.store(self._word(value), self._word_address(record, index), 8)
 
-    def stack(self, type_: ir.Type, count: int = 1, align: int = 64) -> Value:
+    def stack(self, type_: ir.Type, count: Count = 1, align: Count = 64) -> Value:
         """A block on the stack that lives as long as the call."""
         with self.builder.goto_block(self.entry):
             block = self.builder.alloca(type_, ir.Constant(INT32, count))
@@ -205,6 +206,28 @@ class Code:
             result.add_incoming(value, guard)
             result.add_incoming(following, latch)
             carried.values.append(result)
+
+    @contextmanager
+    def repeat(self, count: Value, initial: Sequence[Value]) -> Iterator[Carried]:
+        """As `reduce` from 0 on, for a `count` of at least 1: needs no guard and no second set of
+        carried values behind it, and so compiles faster."""
+        builder, before = self.builder, self.builder.block
+        body = builder.append_basic_block("repeat")
+        builder.branch(body)
+        builder.position_at_end(body)
+        incoming = [self.int(0), *initial]
+        phis = [builder.phi(value.type) for value in incoming]
+        for phi, value in zip(phis, incoming, strict=True):
+            phi.add_incoming(value, before)
+        carried = Carried(phis[0], list(phis[1:]))
+        yield carried
+        done = builder.append_basic_block("done")
+        following = [self.add(phis[0], 1), *carried._next]
+        for phi, value in zip(phis, following, strict=True):
+            phi.add_incoming(value, builder.block)
+        builder.cbranch(self.less(following[0], count), body, done)
+        builder.position_at_end(done)
+        carried.values = following[1:]
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:

@@ -45,8 +45,10 @@ class CopyDescriptor(IntEnum):
     source by y.
     Y_CHUNKS, Y_BEGIN, Y_GRANULE: the same of Y in the target (across); Y_TARGET is not read then.
     PLANE: from a real to its imaginary part in the target (planar).
-    WIDTH: lanes of a panel, 0 where nothing is padded; PANEL: bytes of a panel; ROW: of one of its
-    rows; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes and rows.
+    Z_AXIS, Z_SOURCE, Z_TARGET: a third axis outside the tiles, and its offsets (across).
+    WIDTH: lanes of a panel, 0 where nothing is padded; LANES_TARGET: offsets in the target by lane
+    position; ROW: bytes of a row of a panel; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes
+    and rows.
     """
 
     SOURCE_SLOT = 0
@@ -64,10 +66,13 @@ class CopyDescriptor(IntEnum):
     Y_GRANULE = 12
     PLANE = 13
     WIDTH = 14
-    PANEL = 15
+    LANES_TARGET = 15
     ROW = 16
     LANES_AXIS = 17
     DEPTH_AXIS = 18
+    Z_AXIS = 19
+    Z_SOURCE = 20
+    Z_TARGET = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +92,14 @@ class CopyKernel:
         """Elements of a vector; across, the longest chunk."""
         return _mover(self, target).lanes
 
-    def generate(self, target: Target) -> ir.Module:
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
-        code = Code(target, f"copy_{self.source}_{self.target}_{self.mode}{flags}")
+        return f"copy_{self.source}_{self.target}_{self.mode}{flags}"
+
+    def generate(self, target: Target) -> ir.Module:
+        code = Code(target, self.name)
         block = _Block(code, _mover(self, target))
         block.pad_last_panel()
         if self.mode == "along":
@@ -199,12 +209,14 @@ class _Block:
         """Zero a panel that the block fills only in part."""
         code, width = self.code, self._word(CopyDescriptor.WIDTH)
         with code.when(code.nonzero(width)):
+            start = self._of_axis(Frame.START, CopyDescriptor.LANES_AXIS)
             size = self._of_axis(Frame.SIZE, CopyDescriptor.LANES_AXIS)
-            panel = code.builder.udiv(size, width)
-            with code.when(code.less(code.mul(panel, width), size)):
+            whole = code.mul(code.builder.udiv(size, width), width)
+            with code.when(code.less(whole, size)):
                 row = self._word(CopyDescriptor.ROW)
                 depth = self._of_axis(Frame.SIZE, CopyDescriptor.DEPTH_AXIS)
-                offset = code.mul(panel, self._word(CopyDescriptor.PANEL))
+                panel = self._pointer(CopyDescriptor.LANES_TARGET)
+                offset = code.word(panel, code.add(start, whole))
                 self._zero(code.at(self.target, offset), code.mul(row, depth))
 
     def _zero(self, address: Value, count: Value) -> None:
@@ -349,11 +361,21 @@ class _Block:
     # across
 
     def across(self) -> None:
+        code, d = self.code, CopyDescriptor
+        start = self._of_axis(Frame.START, d.Z_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, d.Z_AXIS))
+        sources, targets = self._pointer(d.Z_SOURCE), self._pointer(d.Z_TARGET)
+        with code.loop(stop, start=start) as z:
+            source = code.at(self.source, code.word(sources, z))
+            target = code.at(self.target, code.word(targets, z))
+            self._move_tiles(source, target)
+
+    def _move_tiles(self, source: Value, target: Value) -> None:
         self._y_chunks(
             lambda y, y_offset, rows: self._x_chunks(
                 lambda x, x_offset, columns: self._move_tile(
-                    self.code.at(self.source, x_offset),
-                    self.code.at(self.target, y_offset),
+                    self.code.at(source, x_offset),
+                    self.code.at(target, y_offset),
                     (y, rows),
                     (x, columns),
                 )

@@ -25,6 +25,7 @@ from llvmlite import ir
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, NodeKind, Role, When
 from tensorop.jit.builder import POINTER, VOID, WORD, Code, Integer, Value
+from tensorop.jit.records import cell, copy_words, function, null, return_if, words
 from tensorop.jit.target import Target
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region
@@ -39,50 +40,6 @@ def emit_driver(module: ir.Module, target: Target, *, team: bool) -> None:
     _emit_share(module, target)
     _emit_chain(module, target)
     _emit_poll(module, target)
-
-
-def function(
-    module: ir.Module, target: Target, name: str, *arguments: str, result: ir.Type = WORD
-) -> tuple[Code, list[Value]]:
-    """A new function and its arguments: records are addresses, single letters and `n...` words.
-
-    An argument written `name:` is a word, any other an address.
-    """
-    types = [WORD if argument.endswith(":") else POINTER for argument in arguments]
-    labels = [argument.rstrip(":") for argument in arguments]
-    code = Code(target, name, ir.FunctionType(result, types), module, labels)
-    return code, list(code.function.args)
-
-
-def words(code: Code, count: int) -> Value:
-    """A record on the stack."""
-    return code.stack(WORD, count, align=WORD_BYTES)
-
-
-def cell(code: Code, record: Value, index: Integer) -> Value:
-    """The address of a word of a record."""
-    offset = index * WORD_BYTES if isinstance(index, int) else code.mul(index, WORD_BYTES)
-    return code.at(record, offset)
-
-
-def copy_words(code: Code, to: Value, source: Value, count: int) -> None:
-    """Copy a record, eight words at a time: longer moves would become calls of memcpy."""
-    octet = ir.VectorType(WORD, 8)
-    for first in range(0, count - count % 8, 8):
-        value = code.load(cell(code, source, first), octet, WORD_BYTES)
-        code.store(value, cell(code, to, first), WORD_BYTES)
-    for index in range(count - count % 8, count):
-        code.set_word(to, index, code.word(source, index))
-
-
-def return_if(code: Code, result: Value) -> None:
-    """Hand a cancellation on to the caller."""
-    with code.when(code.nonzero(result)):
-        code.leave(result)
-
-
-def null(code: Code, address: Value) -> Value:
-    return code.equal(code.builder.ptrtoint(address, WORD), 0)
 
 
 # loops
@@ -215,12 +172,12 @@ def _emit_run(module: ir.Module, target: Target) -> None:
             extent, child = _extent(code, node, frame), code.pointer(node, Node.CHILD)
             # Most loops run hot around a single kernel: that one is called without a recursion.
             kernel, descriptor, alone = _only_kernel(code, child)
-            with _iterations(code, node, frame, extent, 0, extent):
-                with code.either(alone) as (leaf, body):
-                    with leaf:
-                        code.call_address(kernel, VOID, [descriptor, frame])
-                    with body:
-                        return_if(code, code.call("driver.run", WORD, [child, frame]))
+            every = _iterations(code, node, frame, extent, 0, extent)
+            with every, code.either(alone) as (leaf, body):
+                with leaf:
+                    code.call_address(kernel, VOID, [descriptor, frame])
+                with body:
+                    return_if(code, code.call("driver.run", WORD, [child, frame]))
         with code.when(code.equal(kind, NodeKind.REGION)):
             return_if(code, code.call("driver.region", WORD, [node, frame]))
         following = code.pointer(node, Node.NEXT)

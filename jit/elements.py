@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ class Element:
 _FLOATS: dict[int, Any] = {4: ir.FloatType(), 8: ir.DoubleType(), 16: X87}
 
 
-@lru_cache(maxsize=None)
+@cache
 def element(name: str) -> Element:
     """The element type of a dtype name (numpy's names, and `bfloat16`, `longdouble`,
     `clongdouble`).
@@ -372,7 +372,9 @@ class Arithmetic:
             return self._add(self._mul(a, b), c)
         return self.math("fma", a, b, c)
 
-    def fold(self, value: Number, combine: Callable[[Arithmetic, Number, Number], Number]) -> Number:
+    def fold(
+        self, value: Number, combine: Callable[[Arithmetic, Number, Number], Number]
+    ) -> Number:
         """All lanes combined into a scalar, pairwise: log2(lanes) steps of halving vectors."""
         lanes = self.lanes
         while lanes > 1:

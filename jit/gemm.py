@@ -50,6 +50,13 @@ class GemmKernel:
     store: Store = "columns"
     batch_reduce: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        kind = "brgemm" if self.batch_reduce else "gemm"
+        tile = f"{self.vectors}x{self.columns}"
+        return f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
+
     def lanes(self, target: Target) -> int:
         """Rows of one vector."""
         real = element(self.dtype).accumulator.real
@@ -74,12 +81,7 @@ class _MacroKernel:
 
     def __init__(self, kernel: GemmKernel, target: Target) -> None:
         self.kernel, self.target = kernel, target
-        kind = "brgemm" if kernel.batch_reduce else "gemm"
-        self.code = code = Code(
-            target,
-            f"{kind}_{kernel.dtype}_{kernel.vectors}x{kernel.columns}"
-            f"_{kernel.a}_{kernel.b}_{kernel.store}",
-        )
+        self.code = code = Code(target, kernel.name)
         self.element = element(kernel.dtype)
         self.accumulator = self.element.accumulator
         self.part = self.accumulator.part
@@ -222,7 +224,7 @@ class _MacroKernel:
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""
         products = positions * self.accumulator.parts**2
-        return 1 if products >= 48 else 2 if products >= 24 else 4
+        return 1 if products >= 24 else 4
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

@@ -191,15 +191,4 @@ class Flush:
 
     def _where(self, condition: Value, then: Callable[[], Number], otherwise: Number) -> Number:
         """`then()` if the condition holds, computed only then."""
-        builder = self.code.builder
-        before = builder.block
-        with self.code.when(condition):
-            chosen = then()
-            after = builder.block
-        phis = []
-        for value, default in zip(chosen, otherwise, strict=True):
-            phi = builder.phi(value.type)
-            phi.add_incoming(value, after)
-            phi.add_incoming(default, before)
-            phis.append(phi)
-        return tuple(phis)
+        return tuple(self.code.choose(condition, then, lambda: otherwise))

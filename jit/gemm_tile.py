@@ -156,7 +156,7 @@ class TileProduct:
         ]
         if blocks is None:
             return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
-        with self.code.reduce(blocks, zeros) as carried:
+        with self.code.repeat(blocks, zeros) as carried:
             carried.update(self._block(carried.index, carried.values, depth, unroll))
         return self._numbers(carried.values)
 
@@ -167,12 +167,16 @@ class TileProduct:
     def _block(self, block: Value, flat: list[Value], depth: Value, unroll: int) -> list[Value]:
         code = self.code
         state = self.rows.pointers(code, block) + self.columns.pointers(code, block)
-        whole = code.builder.and_(depth, code.int(-unroll))
-        with code.reduce(whole, [*state, *flat], step=unroll) as carried:
-            carried.update(self._steps(carried.values, unroll))
-        if unroll > 1:
-            with code.reduce(depth, carried.values, start=whole) as carried:
+        values = [*state, *flat]
+        if unroll == 1:
+            with code.repeat(depth, values) as carried:
                 carried.update(self._steps(carried.values, 1))
+            return carried.values[len(state) :]
+        whole = code.builder.and_(depth, code.int(-unroll))
+        with code.reduce(whole, values, step=unroll) as carried:
+            carried.update(self._steps(carried.values, unroll))
+        with code.reduce(depth, carried.values, start=whole) as carried:
+            carried.update(self._steps(carried.values, 1))
         return carried.values[len(state) :]
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:

@@ -27,7 +27,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import CallRecord, Frame, Node, Role
 from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
-from tensorop.jit.driver import cell, function, null, return_if, words
+from tensorop.jit.records import cell, function, null, return_if, symbol, words
 from tensorop.jit.target import Target
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}  # the number of the system call
@@ -104,7 +104,7 @@ def emit_team(module: ir.Module, target: Target) -> None:
     team = ir.GlobalVariable(module, ir.ArrayType(WORD, Team.WORDS), "team")
     team.initializer, team.align = ir.Constant(team.value_type, None), 64
     code, _ = function(module, target, "team.address", result=POINTER)
-    code.finish(_symbol("team"))
+    code.finish(symbol("team"))
     _emit_futex(module, target)
     _emit_acquire(module, target)
     _emit_region(module, target)
@@ -116,11 +116,6 @@ def emit_team(module: ir.Module, target: Target) -> None:
     _emit_enter(module, target)
     _emit_exit(module, target)
     _emit_forked(module, target)
-
-
-def _symbol(name: str) -> Value:
-    """The address of a function or variable of the module."""
-    return ir.FormattedConstant(POINTER, f"@{name}" if name.isalnum() else f'@"{name}"')
 
 
 def _get(code: Code, team: Value, word: Team) -> Value:
@@ -264,7 +259,7 @@ def _emit_grow(module: ir.Module, target: Target) -> None:
         refused = code.nonzero(_get(code, team, Team.REFUSED))
         with code.when(code.builder.or_(enough, refused)):
             leave()
-        arguments = [thread, nobody, _symbol("team.worker"), team]
+        arguments = [thread, nobody, symbol("team.worker"), team]
         error = code.call("pthread_create", INT32, arguments)
         with code.either(code.nonzero(error)) as (failed, created):
             with failed:

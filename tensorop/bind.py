@@ -7,7 +7,9 @@ yet. A Bound is immutable and holds no scratch, so any number of threads can run
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import gcd
 
 import numpy as np
 
@@ -41,9 +43,9 @@ _AXIS_SLOTS = {
     "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
 }
 _PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
-_CHUNK_WORDS = 3
 POLL_WORK = 20_000  # multiply-adds an iteration, above which a loop looks for interruption
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
+MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 _LINE = 64
 
 
@@ -363,25 +365,22 @@ class _Binder:
         """A copy between two layouts: positions of both axes by absolute tables."""
         d, (x, y), (source, target) = CopyDescriptor, call.axes, call.tensors
         size = self._element(source).size
+        words = np.zeros(max(d) + 1, np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
+        self._set_y(words, y, source, self._offsets(y, target))
+        granule, reached = self._blocks_of(x), self._offsets(x, target)
+        if call.kernel.mode == "along":  # runs must be consecutive on both sides
+            read = self._offsets(x, source)
+            records, begin = chunks(_common_runs(read, reached, size), size, granule, granule)
+            records[:, 1] = read[records[:, 0]]
+            words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[x], granule
+            words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.X_TARGET] = self._keep(reached)
+            return words
         lanes = call.kernel.lanes(self.target)
-        words = self._copy_common(call.kernel, self._slot(source), self._slot(target), x, y)
-        granule = self._blocks_of(x)
-        along = call.kernel.mode == "along"
-        longest = granule if along else lanes
-        source_offsets = self._offsets(x, source)
-        if along:  # runs must be consecutive on both sides
-            source_offsets = _common_runs(source_offsets, self._offsets(x, target), size)
-        records, begin = chunks(source_offsets, size, longest, granule)
-        records[:, 1] = self._offsets(x, source)[records[:, 0]]
-        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
-        words[d.X_GRANULE] = granule
-        words[d.X_TARGET] = self._table(x, target)
-        words[d.Y_SOURCE], words[d.Y_TARGET] = self._table(y, source), self._table(y, target)
-        if not along:
-            rows = self._blocks_of(y)
-            records, begin = chunks(self._offsets(y, target), size, lanes, rows)
-            words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
-            words[d.Y_GRANULE] = rows
+        self._set_x(words, x, source, lanes, granule, reached)
+        self._set_y_chunks(words, self._offsets(y, target), size, lanes, self._blocks_of(y))
+        self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         return words
 
     def _blocks_of(self, name: str) -> int:
@@ -400,57 +399,125 @@ class _Binder:
         return CopyKernel(
             tensor.dtype,
             kind.accumulator.name,
-            "along" if self._packs_along(pack) else "across",
+            "along" if self._way(pack) == "along" else "across",
             conj=tensor.conj and kind.parts == 2,
             planar=kind.parts == 2,
         )
 
-    def _packs_along(self, pack: Pack) -> bool:
-        """Whether the lanes, rather than the depth, are consecutive in the source."""
+    def _way(self, pack: Pack) -> str:
+        """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
+        (or nothing is), `across` where the depth is, `within` where another part of the lanes
+        is than the fastest: lanes are then transposed with lanes."""
         lanes, depth = self._axis(pack.lanes), self._axis(pack.depth)
-        return depth.unit_run(pack.tensor) <= lanes.unit_run(pack.tensor)
+        if depth.unit_run(pack.tensor) > 1:
+            return "across"
+        consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
+        if any(consecutive[:-1]) and self._group(pack) >= MIN_GROUP:
+            return "within"
+        return "along"
+
+    def _group(self, pack: Pack) -> int:
+        """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
+        return gcd(pack.width, self._axis(pack.lanes).dimensions[-1].size)
 
     def _pack_words(self, pack: Pack) -> Words:
-        d, panels = CopyDescriptor, self.panels[pack.tensor]
-        kernel = self._copy_kernel(pack)
-        t, part = pack.tensor, self._element(pack.tensor).accumulator.part
+        d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
+        kernel, way = self._copy_kernel(pack), self._way(pack)
+        kind = self._element(t).accumulator
+        step = kind.part if kernel.planar else kind.size
         lanes_at = np.arange(self._axis(pack.lanes).size, dtype=np.int64) % panels.lanes_block
-        lanes_target = lanes_at // pack.width * panels.panel + lanes_at % pack.width * (
-            part if kernel.planar else self._element(t).accumulator.size
-        )
+        lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
         depth_at = np.arange(self._axis(pack.depth).size, dtype=np.int64) % panels.depth_block
-        depth_target = depth_at * panels.row
-        size = self._element(t).size
-        vector = kernel.lanes(self.target)
-        along = kernel.mode == "along"
-        x, y = (pack.lanes, pack.depth) if along else (pack.depth, pack.lanes)
-        words = self._copy_common(kernel, self._slot(t), _PACK_SLOTS[t], x, y)
-        granule = pack.width if along else panels.depth_block
-        longest = pack.width if along else vector
-        records, begin = chunks(self._offsets(x, t), size, longest, granule)
-        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
-        words[d.X_GRANULE] = granule
-        words[d.X_TARGET] = self._keep(lanes_target if along else depth_target)
-        words[d.Y_SOURCE] = self._table(y, t)
-        words[d.Y_TARGET] = self._keep(depth_target if along else lanes_target)
-        if not along:
-            step = part if kernel.planar else self._element(t).accumulator.size
-            records, begin = chunks(lanes_target, step, vector, pack.width)
-            words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
-            words[d.Y_GRANULE] = pack.width
+        depth = depth_at * panels.row
+        words = np.zeros(max(d) + 1, np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), _PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
-        words[d.WIDTH], words[d.PANEL], words[d.ROW] = pack.width, panels.panel, panels.row
+        words[d.WIDTH], words[d.ROW] = pack.width, panels.row
+        words[d.LANES_TARGET] = self._keep(lanes)
         words[d.LANES_AXIS], words[d.DEPTH_AXIS] = _AXIS_SLOTS[pack.lanes], _AXIS_SLOTS[pack.depth]
+        vector = kernel.lanes(self.target)
+        if way == "along":
+            self._set_x(words, pack.lanes, t, pack.width, pack.width, lanes)
+            self._set_y(words, pack.depth, t, depth)
+        elif way == "across":
+            self._set_x(words, pack.depth, t, vector, panels.depth_block, depth)
+            self._set_y(words, pack.lanes, t, lanes)
+            self._set_y_chunks(words, lanes, step, vector, pack.width)
+            self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
+        else:
+            self._set_within(words, pack, lanes, step, vector)
+            self._set_z(words, pack.depth, self._offsets(pack.depth, t), depth)
         return words
 
-    def _copy_common(
-        self, kernel: CopyKernel, source: Slot, target: Slot, x: str, y: str
-    ) -> Words:
+    def _set_x(
+        self, words: Words, name: str, tensor: int, longest: int, granule: int, target: Words
+    ) -> None:
+        d, size = CopyDescriptor, self._element(tensor).size
+        records, begin = chunks(self._offsets(name, tensor), size, longest, granule)
+        words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[name], granule
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_TARGET] = self._keep(target)
+
+    def _set_y(self, words: Words, name: str, tensor: int, target: Words) -> None:
         d = CopyDescriptor
-        words = np.zeros(max(d) + 1, np.int64)
-        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = source, target
-        words[d.X_AXIS], words[d.Y_AXIS] = _AXIS_SLOTS[x], _AXIS_SLOTS[y]
-        return words
+        words[d.Y_AXIS] = _AXIS_SLOTS[name]
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self._table(name, tensor), self._keep(target)
+
+    def _set_y_chunks(
+        self, words: Words, target: Words, step: int, longest: int, granule: int
+    ) -> None:
+        d = CopyDescriptor
+        records, begin = chunks(target, step, longest, granule)
+        words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.Y_GRANULE] = granule
+
+    def _set_z(self, words: Words, name: str, source: Words, target: Words) -> None:
+        d = CopyDescriptor
+        words[d.Z_AXIS] = _AXIS_SLOTS[name]
+        words[d.Z_SOURCE], words[d.Z_TARGET] = self._keep(source), self._keep(target)
+
+    def _set_within(
+        self, words: Words, pack: Pack, lanes: Words, step: int, vector: int
+    ) -> None:
+        """X: the groups of a block in the order of their addresses, so that they form runs along
+        the consecutive dimension; Y: the lanes of a group; Z: the depth."""
+        d, t, group = CopyDescriptor, pack.tensor, self._group(pack)
+        granule = self._pack_block(pack)
+        source = self._offsets(pack.lanes, t)
+        starts = np.arange(0, len(source), group)
+        order = starts[np.lexsort((source[starts], starts // granule))]
+        records, begin = chunks(source[order], self._element(t).size, vector, granule // group)
+        words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[pack.lanes], granule
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_TARGET] = self._keep(lanes[order])
+        words[d.Y_AXIS] = _AXIS_SLOTS[""]
+        words[d.Y_SOURCE] = self._keep(source[:group])
+        self._set_y_chunks(words, np.arange(group, dtype=np.int64) * step, step, vector, group)
+
+    def _pack_block(self, pack: Pack) -> int:
+        """Lanes that one run of a pack covers: a multiple of its width, or everything."""
+        block = self.sizes[pack.lanes]
+        for loop in self._loops_around(self.schedule.body, pack):
+            if loop.axis == pack.lanes:
+                block = loop.block
+        return -(-block // pack.width) * pack.width
+
+    def _loops_around(self, body: tuple[Step, ...], wanted: Step) -> tuple[Loop, ...]:
+        """The loops that hold a step, outermost first."""
+        for step in body:
+            if step is wanted:
+                return ()
+            if isinstance(step, Loop) and any(s is wanted for s in _inside(step.body)):
+                return (step, *self._loops_around(step.body, wanted))
+        return ()
+
+
+def _inside(body: tuple[Step, ...]) -> Iterator[Step]:
+    """Every step of a body, at any depth."""
+    for step in body:
+        yield step
+        if isinstance(step, Loop):
+            yield from _inside(step.body)
 
 
 def _common_runs(source: Words, target: Words, size: int) -> Words:

@@ -8,37 +8,14 @@ immutable and may be run by many threads at once: temporaries belong to the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from tensorop import reference
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
-from tensorop.ir import TensorOp
+from tensorop.executable import Executable, plan_for
 from tensorop.program import Array, Program
-
-
-class Executable(Protocol):
-    """What the back end makes of a `TensorOp`. arrays: its tensors, of which only the address of
-    the first element counts. alpha, beta: scalars of the compute dtype, or None for 1 and 0."""
-
-    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None: ...
-
-
-class _Reference:
-    """The plain reference as a back end."""
-
-    def __init__(self, op: TensorOp) -> None:
-        self._op = op
-
-    def run(self, arrays: tuple[Array, ...], alpha: Any, beta: Any) -> None:
-        alpha = 1 if alpha is None else alpha
-        reference.run(self._op, arrays, alpha, 0 if beta is None else beta)
-
-
-def plan_for(op: TensorOp, threads: int | None) -> Executable:
-    return _Reference(op)
 
 
 class Call:

@@ -70,7 +70,8 @@ class Storage:
         c_order = packed(tuple(reversed(range(len(self.shape)))), self.shape, self.dtype.itemsize)
         if self.strides == c_order:
             return partial(np.empty, self.shape, self.dtype)
-        return partial(np.ndarray, self.shape, self.dtype, None, 0, self.strides)
+        make: Any = np.ndarray
+        return partial(make, self.shape, self.dtype, None, 0, self.strides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorop.jit.abi import CallRecord, Frame
-from tensorop.jit.entry import FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, Launch, Operand, machine
+from tensorop.jit.entry import SCALAR_WORDS, Launch, Operand, machine
+from tensorop.jit.records import FRAME_AT, PREPARED_WORDS
 
 Words = NDArray[np.int64]
 

@@ -259,6 +259,8 @@ class Case:
             result, size = self._main([convert(a, dtype, exact) for a in inputs])
             if self.kernel.updates:
                 result, size = self._update(result, size, convert(out, dtype, exact))
+        if self.main in _EXACT:
+            return result, 0.0
         terms = self.x * self.y + 4
         bound = 4 * precision(dtype) * size
         if self.main in ("gemm", "sum", "prod"):
@@ -323,6 +325,7 @@ def convert(a: np.ndarray, dtype: np.dtype[Any], exact: np.dtype[Any]) -> np.nda
     return a.astype(dtype).astype(exact)
 
 
+_EXACT = ("copy", "conj", "zero", "relu", "neg", "min", "max")
 _REDUCE = {
     "prod": np.multiply,
     "min": np.minimum,

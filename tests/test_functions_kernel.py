@@ -34,26 +34,30 @@ def allowed(main: str, dtype: str) -> bool:
     return dtype in FLOATS or main not in ("sqrt", "reciprocal", "div")
 
 
-@on_targets
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("main", UNARY)
-def test_unary(target: Target, main: str, dtype: str) -> None:
-    if not allowed(main, dtype):
-        pytest.skip("not in the table")
+def table(mains: tuple[str, ...]) -> list[object]:
+    """Target, dtype and primitive: all on the best target, on the others what differs there."""
+    telling = ("float32", "float16", "complex64", "longdouble", "int8", "uint64", "bool")
+    return [
+        pytest.param(target.values[0], dtype, main, id=f"{target.id}-{dtype}-{main}")
+        for target in TARGETS
+        for dtype in (DTYPES if target is TARGETS[0] else telling)
+        for main in mains
+        if allowed(main, dtype)
+    ]
+
+
+@pytest.mark.parametrize(("target", "dtype", "main"), table(UNARY))
+def test_unary(target: Target, dtype: str, main: str) -> None:
     for x, y in ((1, 1), (3, 2), (83, 3)):
         Case(main, dtype, x=x, y=y, pad=x % 2).check(target)
-    if main not in ("zero",):
+    if main != "zero":
         Case(main, dtype, x=45, y=2, in_place=True).check(target)
     if dtype in FLOATS and main != "zero":
         Case(main, dtype, x=50, y=2, special=True).check(target)
 
 
-@on_targets
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("main", BINARY)
-def test_binary(target: Target, main: str, dtype: str) -> None:
-    if not allowed(main, dtype):
-        pytest.skip("not in the table")
+@pytest.mark.parametrize(("target", "dtype", "main"), table(BINARY))
+def test_binary(target: Target, dtype: str, main: str) -> None:
     for x, y in ((2, 1), (83, 3)):
         Case(main, dtype, in1="unit", x=x, y=y, pad=x % 2).check(target)
     if dtype in FLOATS:
@@ -78,14 +82,14 @@ def test_unary_access(target: Target, dtype: str) -> None:
 
 # complex functions at the edges
 
-_EDGES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e30, 1e-42, 3e38, -3e38, 1e-20]
+_EDGES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
 
 
 def edges(dtype: str) -> np.ndarray:
     """Complex numbers of every combination of special, huge and tiny parts."""
     kind = numpy_dtype(dtype)
     info = np.finfo(kind)
-    parts = [*_EDGES[:7], info.max, info.tiny, info.smallest_subnormal, info.max / 4, -info.tiny]
+    parts = [*_EDGES, info.max, info.tiny, info.smallest_subnormal, info.max / 4, -info.tiny]
     grid = np.empty((len(parts), len(parts)), kind)
     grid.real, grid.imag = np.meshgrid(np.array(parts, info.dtype), np.array(parts, info.dtype))
     return grid.ravel()
@@ -183,10 +187,10 @@ def samples(source: str, dtype: str) -> np.ndarray:
 @on_targets
 @pytest.mark.parametrize("source", DTYPES)
 def test_cast(target: Target, source: str) -> None:
-    """Between every two dtypes on the best target; the other targets take every third pair."""
+    """Between every two dtypes on the best target; the other targets take every fourth pair."""
     best = target == TARGETS[0].values[0]
     for i, dtype in enumerate(DTYPES):
-        if dtype == source or (not best and (i + DTYPES.index(source)) % 3):
+        if dtype == source or (not best and (i + DTYPES.index(source)) % 4):
             continue
         values = samples(source, dtype)
         kernel = stream_kernel("cast", dtype, source=source)

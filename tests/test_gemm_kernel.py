@@ -26,7 +26,7 @@ CANARY = 0x6B
 
 def guarded_bytes(count: int, key: int, at_end: bool) -> Array:
     """`count` bytes at the very end (or beginning) of memory between guard pages."""
-    pages = -(-count // PAGE)
+    pages = -(-int(count) // PAGE)
     memory = np.frombuffer(guarded(pages, key), np.uint8)[PAGE : (pages + 1) * PAGE]
     memory[:] = CANARY
     return memory[len(memory) - count :] if at_end else memory[:count]
@@ -366,17 +366,20 @@ def test_accumulators_stay_in_registers(target: Target) -> None:
         for tile in tiles(target, element("float32"))[:2]:
             kernel = GemmKernel("float32", *tile, access, access, batch_reduce=access == "direct")
             text = assembly(kernel.generate(target), target)
-            for loop in innermost_products(text):
+            loops = innermost_products(text)
+            assert target.triple.split("-")[0] != "x86_64" or len(loops) >= 3
+            for loop in loops:
                 assert "(%rsp)" not in loop, loop
 
 
 def innermost_products(text: str) -> list[str]:
-    """The basic blocks of x86 assembly that multiply vectors and jump to themselves."""
+    """The loops of one basic block in x86 assembly that multiply vectors."""
     found = []
     for block in text.split("\n.LBB")[1:]:
         label = ".LBB" + block.split(":")[0]
-        if f"\t{label}\n" in block + "\n" and ("vfmadd" in block or "mulps" in block):
-            found.append(block)
+        body, jump, _ = (block + "\n").partition(f"\t{label}\n")
+        if jump and ("vfmadd" in body or "mulps" in body):
+            found.append(body)
     return found
 
 

@@ -185,25 +185,32 @@ def test_workers_take_part() -> None:
         assert time.monotonic() < deadline, "no worker ever took a share"
 
 
-def largest_crowd(workers: int) -> int:
-    """How many threads were ever inside the shares of one region at once."""
-    counts = np.zeros(2, np.int64)
-    words, frame = Words(rows=1, kernel=crowd(), descriptor=(300_000,)), start_frame()
-    frame[Slot.OUT] = counts.ctypes.data
-    body = words.body((Region(Loop((Call(1),), extent=12), shares=12),))
-    record = record_words(body, frame)
-    record[CallRecord.TEAM], record[CallRecord.WORKERS] = entry.machine().team, workers
-    assert entry.machine().execute(record.ctypes.data) == 0
-    assert counts[0] == 0
-    return int(counts[1])
+class Crowd:
+    """A region of twelve shares that counts how many threads are inside at once."""
+
+    def __init__(self, workers: int) -> None:
+        self.counts = np.zeros(2, np.int64)
+        self.words = Words(rows=1, kernel=crowd(), descriptor=(100_000,))
+        self.frame = start_frame()
+        self.frame[Slot.OUT] = self.counts.ctypes.data
+        body = self.words.body((Region(Loop((Call(1),), extent=12), shares=12),))
+        self.record = record_words(body, self.frame)
+        self.record[CallRecord.TEAM] = entry.machine().team
+        self.record[CallRecord.WORKERS] = workers
+
+    def run(self) -> None:
+        assert entry.machine().execute(self.record.ctypes.data) == 0
+        assert self.counts[0] == 0
 
 
 @needs_team
 def test_a_call_gets_no_more_helpers_than_it_asked_for() -> None:
-    crowds = [largest_crowd(workers=3) for _ in range(10)]  # the team has three from here on
-    assert max(crowds) > 2, crowds
-    for workers in (0, 1, 2):
-        assert largest_crowd(workers) <= workers + 1
+    all_, one = Crowd(workers=3), Crowd(workers=1)
+    for _ in range(50):
+        all_.run()  # and at once, while its workers are awake:
+        one.run()
+    assert all_.counts[1] > 2
+    assert one.counts[1] <= 2
 
 
 @needs_team

@@ -1,0 +1,333 @@
+"""Copy and pack kernels, offset tables and register transposition against plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorop.ir import Axis, Dimension, DimType
+from tensorop.jit.abi import AxisSlot, Frame, Slot
+from tensorop.jit.compiler import kernel_address
+from tensorop.jit.copy import CopyDescriptor, CopyKernel
+from tensorop.jit.elements import element
+from tensorop.jit.tables import chunks, offsets
+from tensorop.jit.target import Target
+from tensorop.jit.transpose import _column_order, _network
+from tests.stream_calls import DTYPES, TARGETS, numpy_dtype
+from tests.test_gemm_kernel import CALL, guarded_bytes, random_values
+
+Array = np.ndarray[Any, Any]
+D = CopyDescriptor
+
+
+def runs(rng: np.random.Generator, size: int, run: int, gap: int) -> Array:
+    """Element offsets of `size` positions: runs of `run` in random order, `gap` elements apart."""
+    starts = np.arange(0, size, run)
+    place = rng.permutation(len(starts)) * (run + gap)
+    return (np.repeat(place, run) + np.tile(np.arange(run), len(starts)))[:size]
+
+
+@dataclass
+class Case:
+    """A block of a copy; `start` and sizes in positions."""
+
+    x: int
+    y: int
+    x_run: int = 64
+    y_run: int = 64
+    start: tuple[int, int] = (0, 0)
+    granule: int = 8
+    at_end: bool = True
+    backwards: bool = False  # the source's y steps are negative
+
+
+class Call:
+    def __init__(self, kernel: CopyKernel, target: Target) -> None:
+        self.kernel, self.target = kernel, target
+        self.words = np.zeros(len(D), np.int64)
+        self.frame = np.zeros(Frame.WORDS, np.int64)
+        self.kept: list[Array] = []
+        self.source = numpy_dtype(kernel.source)
+        self.stored = numpy_dtype(kernel.target)
+        self.words[D.Z_AXIS] = AxisSlot.SPARE1
+        self.frame[Frame.SIZE + AxisSlot.SPARE1] = 1
+        self.words[[D.Z_SOURCE, D.Z_TARGET]] = self.keep(np.zeros(1))
+
+    def keep(self, table: Array) -> int:
+        table = np.ascontiguousarray(table, np.int64)
+        self.kept.append(table)
+        return table.ctypes.data
+
+    def block(self, x: tuple[int, int], y: tuple[int, int]) -> None:
+        """(start, size) of both axes."""
+        for slot, word, (start, size) in (
+            (AxisSlot.X, D.X_AXIS, x),
+            (AxisSlot.Y, D.Y_AXIS, y),
+        ):
+            self.words[word] = slot
+            self.frame[Frame.START + slot], self.frame[Frame.SIZE + slot] = start, size
+
+    def outside(self, source: Array, stored: Array) -> None:
+        """A third axis outside the tiles: offsets of its positions, the first not in the block."""
+        self.words[D.Z_AXIS] = AxisSlot.SPARE0
+        self.frame[Frame.START + AxisSlot.SPARE0] = 1
+        self.frame[Frame.SIZE + AxisSlot.SPARE0] = len(source) - 1
+        self.words[[D.Z_SOURCE, D.Z_TARGET]] = self.keep(source), self.keep(stored)
+
+    def memory(self, slot: Slot, word: CopyDescriptor, count: int, key: int, end: bool) -> Array:
+        raw = guarded_bytes(count, key, end)
+        self.words[word], self.frame[slot] = slot, raw.ctypes.data
+        return raw
+
+    def run(self) -> None:
+        CALL(kernel_address(self.kernel, self.target))(
+            self.words.ctypes.data, self.frame.ctypes.data
+        )
+
+
+def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> None:
+    """A block of a plain copy; everything else in the target keeps its bytes."""
+    rng = np.random.default_rng(seed)
+    call, lanes = Call(kernel, target), kernel.lanes(target)
+    size, along = call.source.itemsize, kernel.mode == "along"
+    x0, y0 = (start * case.granule for start in case.start)
+    x_size, y_size = x0 + case.x, y0 + case.y
+    x_source = runs(rng, x_size, case.x_run, 1)
+    y_source = rng.permutation(y_size) * (int(x_source.max()) + 1)
+    if along:
+        x_target = runs(rng, x_size, case.x_run, 2)
+        y_target = rng.permutation(y_size) * (int(x_target.max()) + 1)
+    else:
+        y_target = runs(rng, y_size, case.y_run, 2)
+        x_target = rng.permutation(x_size) * (int(y_target.max()) + 1)
+    from_ = np.add.outer(y_source, x_source)
+    to = np.add.outer(y_target, x_target)
+    # Across there is a third axis, whose first position is not in the block.
+    z_source, z_target = (
+        rng.permutation(1 if along else 3) * (int(plane.max()) + 1) for plane in (from_, to)
+    )
+    from_, to = np.add.outer(z_source, from_), np.add.outer(z_target, to)
+    slots = Slot.IN0, Slot.OUT
+    source = call.memory(slots[0], D.SOURCE_SLOT, (from_.max() + 1) * size, 1, case.at_end)
+    stored = call.memory(slots[1], D.TARGET_SLOT, (to.max() + 1) * size, 2, case.at_end)
+    values = random_values(rng, (int(from_.max()) + 1,), kernel.source)
+    source[:] = values.view(np.uint8)
+    if case.backwards:  # the base address is that of the last y
+        call.frame[slots[0]] += int(y_source.max()) * size
+        y_source = y_source - y_source.max()
+    longest = (1000 if along else lanes) if case.granule > 8 else min(lanes, 3)
+    records, begin = chunks(x_source * size, size, longest, case.granule)
+    call.words[[D.X_CHUNKS, D.X_BEGIN]] = call.keep(records), call.keep(begin)
+    call.words[D.X_GRANULE] = case.granule
+    call.words[D.X_TARGET] = call.keep(x_target * size)
+    call.words[D.Y_SOURCE] = call.keep(y_source * size)
+    if along:
+        call.words[D.Y_TARGET] = call.keep(y_target * size)
+    else:
+        records, begin = chunks(y_target * size, size, lanes, case.granule)
+        call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
+        call.words[D.Y_GRANULE] = case.granule
+    call.block((x0, case.x), (y0, case.y))
+    call.outside(z_source * size, z_target * size)
+    expected = stored.copy()
+    block = np.s_[0 if along else 1 :, y0:, x0:]
+    moved = values[from_[block]]
+    elements(expected, size)[to[block]] = elements(
+        np.ascontiguousarray(np.conj(moved) if kernel.conj else moved), size
+    )
+    call.run()
+    np.testing.assert_array_equal(meaningful(stored, call.stored), meaningful(expected, call.stored))
+
+
+def elements(raw: Array, size: int) -> Array:
+    """Elements as opaque bytes, in the shape of the array."""
+    shape = raw.shape if raw.itemsize == size else (-1,)
+    return raw.view(np.dtype(("V", size))).reshape(shape)
+
+
+def meaningful(raw: Array, kind: np.dtype[Any]) -> Array:
+    """Bytes without the padding of x87 numbers."""
+    if kind not in (np.longdouble, np.clongdouble) or np.finfo(kind).nmant != 63:
+        return raw
+    return raw.reshape(-1, 16)[:, :10]
+
+
+CASES = [
+    Case(1, 1),
+    Case(64, 64, granule=64),
+    Case(37, 21, granule=64, at_end=False),
+    Case(130, 9, x_run=128, granule=128),
+    Case(33, 40, x_run=5, y_run=7, start=(1, 2)),
+    Case(19, 50, x_run=1, y_run=3, start=(2, 0), backwards=True),
+    Case(16, 48, x_run=16, y_run=16, granule=16, start=(1, 1), at_end=False),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["along", "across"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copy_moves_the_block_and_nothing_else(dtype: str, mode: Any, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, mode)
+    for seed, case in enumerate(CASES):
+        check_copy(kernel, target, case, seed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["along", "across"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "clongdouble", "float32"])
+def test_conjugating_copy(dtype: str, mode: Any, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, mode, conj=True)
+    for seed, case in enumerate(CASES):
+        check_copy(kernel, target, case, seed)
+
+
+@dataclass
+class Panels:
+    """A pack of (lanes, depth) into panels of `width` lanes; `order` as in the source."""
+
+    lanes: int
+    depth: int
+    width: int
+    lanes_run: int = 1000
+    start: tuple[int, int] = (0, 0)
+    words: dict[str, int] = field(default_factory=dict)
+
+
+def check_pack(kernel: CopyKernel, target: Target, case: Panels, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    call, along = Call(kernel, target), kernel.mode == "along"
+    size, part = call.source.itemsize, element(kernel.target).part
+    step = part if kernel.planar else call.stored.itemsize
+    row = case.width * call.stored.itemsize
+    panel = row * case.depth
+    count = -(-case.lanes // case.width)
+    l0, d0 = case.start[0] * case.width, case.start[1] * case.depth
+    lanes_size, depth_size = l0 + case.lanes, d0 + case.depth
+    inner = runs(rng, lanes_size if along else depth_size, case.lanes_run, 1)
+    outer = rng.permutation(depth_size if along else lanes_size) * (int(inner.max()) + 1)
+    lane_at, depth_at = (inner, outer) if along else (outer, inner)
+    position = np.add.outer(lane_at, depth_at)
+    values = random_values(rng, (int(position.max()) + 1,), kernel.source)
+    source = call.memory(Slot.IN0, D.SOURCE_SLOT, values.nbytes, 1, True)
+    source[:] = values.view(np.uint8)
+    packed = call.memory(Slot.PACK0, D.TARGET_SLOT, panel * count, 2, True)
+    lanes_block = count * case.width
+    lanes_here = np.arange(lanes_size) % lanes_block
+    lanes_target = lanes_here // case.width * panel + lanes_here % case.width * step
+    depth_target = np.arange(depth_size) % case.depth * row
+    width = case.width if along else kernel.lanes(target)
+    granule = case.width if along else case.depth
+    records, begin = chunks(inner * size, size, width, granule)
+    call.words[[D.X_CHUNKS, D.X_BEGIN]] = call.keep(records), call.keep(begin)
+    call.words[D.X_GRANULE] = granule
+    call.words[D.X_TARGET] = call.keep(lanes_target if along else depth_target)
+    call.words[D.Y_SOURCE] = call.keep(outer * size)
+    call.words[D.Y_TARGET] = call.keep(depth_target if along else lanes_target)
+    if not along:
+        records, begin = chunks(lanes_target, step, width, case.width)
+        call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
+        call.words[D.Y_GRANULE] = case.width
+    call.words[[D.PLANE, D.WIDTH, D.ROW]] = case.width * part, case.width, row
+    call.words[D.LANES_TARGET] = call.keep(lanes_target)
+    blocks = (l0, case.lanes), (d0, case.depth)
+    call.block(*(blocks if along else blocks[::-1]))
+    call.outside(np.zeros(2), np.zeros(2))
+    call.words[[D.LANES_AXIS, D.DEPTH_AXIS]] = (
+        (AxisSlot.X, AxisSlot.Y) if along else (AxisSlot.Y, AxisSlot.X)
+    )
+    call.run()
+    block = values[position[l0:, d0:]]
+    padded = np.zeros((count * case.width, case.depth), call.stored)
+    padded[: case.lanes] = np.conj(block) if kernel.conj else block
+    ordered = padded.reshape(count, case.width, case.depth).swapaxes(1, 2)
+    if kernel.planar:
+        ordered = np.concatenate([ordered.real, ordered.imag], -1)
+    np.testing.assert_array_equal(packed.view(ordered.dtype), ordered.ravel())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["along", "across"])
+@pytest.mark.parametrize(
+    ("source", "stored", "flags"),
+    [
+        ("float32", "float32", {}),
+        ("int8", "int8", {}),
+        ("longdouble", "longdouble", {}),
+        ("float16", "float32", {}),
+        ("bfloat16", "float32", {}),
+        ("complex64", "complex64", {"planar": True}),
+        ("complex128", "complex128", {"planar": True, "conj": True}),
+        ("clongdouble", "clongdouble", {"planar": True, "conj": True}),
+    ],
+)
+def test_packs_are_padded_with_zeros(
+    source: str, stored: str, flags: dict[str, bool], mode: Any, target: Target
+) -> None:
+    kernel = CopyKernel(source, stored, mode, **flags)
+    cases = [
+        Panels(1, 1, 4),
+        Panels(32, 20, 32),
+        Panels(45, 17, 32),
+        Panels(20, 33, 12, lanes_run=5),
+        Panels(50, 9, 48, lanes_run=1, start=(2, 3)),
+        Panels(23, 70, 6, lanes_run=40, start=(4, 1)),
+    ]
+    for seed, case in enumerate(cases):
+        check_pack(kernel, target, case, seed)
+
+
+def test_copies_that_do_not_exist_are_refused() -> None:
+    target = TARGETS[0].values[0]
+    with pytest.raises(ValueError, match="from float32 to float64"):
+        CopyKernel("float32", "float64", "along").generate(target)
+    with pytest.raises(ValueError, match="no imaginary part"):
+        CopyKernel("float32", "float32", "along", planar=True).generate(target)
+
+
+def test_transposition_network() -> None:
+    """Every size of element and tile: the columns come out in order, rows in order within them."""
+
+    def pick(a: list[Any], b: list[Any], order: list[int]) -> list[Any]:
+        return [(a + b)[i] for i in order]
+
+    for size in (1, 2, 4, 8, 16, 32):
+        for lanes in (1, 2, 4, 8, 16):
+            tile = [[(row, column) for column in range(lanes)] for row in range(lanes)]
+            registers = _network(tile, size, pick)
+            columns = [registers[i] for i in _column_order(lanes, size)]
+            assert columns == [[(r, c) for r in range(lanes)] for c in range(lanes)]
+
+
+def test_tables() -> None:
+    dims = (
+        Dimension(DimType.M, 3, (40, 0, -7)),
+        Dimension(DimType.M, 2, (0, 0, 5)),
+        Dimension(DimType.M, 4, (1, 0, 1)),
+    )
+    axis = Axis("M", DimType.M, dims)
+    expected = [8 * (40 * i + k) for i in range(3) for _ in range(2) for k in range(4)]
+    assert offsets(axis, 0, 8).tolist() == expected
+    assert offsets(Axis("M", DimType.M, ()), 0, 8).tolist() == [0]
+
+
+def test_chunks_cover_every_position_once() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        size, run, longest, granule = (int(v) for v in rng.integers(1, (60, 20, 20, 25)))
+        table = runs(rng, size, run, int(rng.integers(0, 2))) * 4
+        records, begin = chunks(table, 4, longest, granule)
+        covered = []
+        for first, offset, length in records:
+            assert 1 <= length <= longest
+            assert first // granule == (first + length - 1) // granule
+            assert np.array_equal(table[first : first + length], offset + 4 * np.arange(length))
+            covered += range(first, first + length)
+        assert covered == list(range(size))
+        starts = [records[b][0] for b in begin[:-1]]
+        assert starts == list(range(0, size, granule))
+        assert begin[-1] == len(records)
+
+
