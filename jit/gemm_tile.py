@@ -24,6 +24,7 @@ from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
+LINE = 64  # bytes of a cache line
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
 
@@ -58,7 +59,7 @@ class Rows:
             if self.plane:
                 number += parts.load(parts.code.at(place, self.plane))
             numbers.append(number)
-            if self.ahead:
+            if self.ahead and vector * size % LINE == 0:
                 for plane in (0, self.plane)[: len(number)]:
                     parts.code.prefetch(parts.code.at(place, plane + self.ahead))
         return numbers
