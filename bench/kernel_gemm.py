@@ -147,8 +147,9 @@ def problems(target: Target) -> list[Problem]:
         kernel = GemmKernel("float32", 2, columns, "direct", "direct")
         found.append(Problem(f"float32 2x{columns} direct 32^3", kernel, 32, 32, 32))
     kernel = GemmKernel("complex64", 2, 6)
-    found.append(Problem("complex64 2x6 packed l1", kernel, kernel.rows(target), 120, 64, one_panel=True))
-    found.append(Problem("complex64 2x6 packed l2", kernel, 3 * kernel.rows(target), 120, 192))
+    mr, label = kernel.rows(target), "complex64 2x6 packed"
+    found.append(Problem(f"{label} l1", kernel, mr, 120, 64, one_panel=True))
+    found.append(Problem(f"{label} l2", kernel, 3 * mr, 120, 192))
     return found
 
 

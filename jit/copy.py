@@ -1,15 +1,15 @@
 """Copies of two-dimensional blocks through offset tables: packing, permuting, widening.
 
-X is the axis whose positions are consecutive in the source (in chunks, see jit/tables.py), Y the other
-one. Two ways to go:
+X is the axis whose positions are consecutive in the source (in chunks, see jit/tables.py), Y the
+other one. Two ways to go:
 
 along: X is consecutive in the target too. Every chunk is moved as vectors, for every y.
 across: Y is consecutive in the target. Square tiles are read along X, transposed in registers
     (jit/transpose.py) and written along Y.
 
-A pack is a copy into panels: its target tables count from the block, and the last panel, where it is
-not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are moved as
-bits. No byte outside the positions of the block is read or written.
+A pack is a copy into panels: its target tables count from the block, and the last panel, where it
+is not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are
+moved as bits. No byte outside the positions of the block is read or written.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from llvmlite import ir
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Code, Value
-from tensorop.jit.elements import Arithmetic, Element, Number, element
+from tensorop.jit.elements import Arithmetic, element
+from tensorop.jit.mover import Mover, mover
 from tensorop.jit.target import Target
-from tensorop.jit.transpose import transpose
 
 RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 LONG = 8  # vectors from which on a chunk is walked along X inside
 UNROLL = 4  # vectors in the body of an inner loop
+FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
 
@@ -90,7 +91,13 @@ class CopyKernel:
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
-        return _mover(self, target).lanes
+        return self._mover(target).lanes
+
+    def _mover(self, target: Target) -> Mover:
+        widest = mover(self.source, self.target, target, self.conj, self.planar)
+        if self.mode == "along":
+            return widest
+        return replace(widest, lanes=min(widest.lanes, LARGEST_TILE))
 
     @property
     def name(self) -> str:
@@ -100,7 +107,7 @@ class CopyKernel:
 
     def generate(self, target: Target) -> ir.Module:
         code = Code(target, self.name)
-        block = _Block(code, _mover(self, target))
+        block = _Block(code, self._mover(target))
         block.pad_last_panel()
         if self.mode == "along":
             block.along()
@@ -109,85 +116,10 @@ class CopyKernel:
         return code.finish()
 
 
-@dataclass(frozen=True, slots=True)
-class _Mover:
-    """How `lanes` elements are held between load and store.
-
-    source: what is loaded; stored: what is stored (planar: one part); units: machine words that
-    an element is moved as.
-    """
-
-    source: Element
-    stored: Element
-    lanes: int
-    units: int = 1
-    conj: bool = False
-    planar: bool = False
-
-    @property
-    def source_bytes(self) -> int:
-        return self.source.size * self.units
-
-    @property
-    def stored_bytes(self) -> int:
-        """From one element to the next in the target."""
-        return self.stored.size * self.units
-
-    def load(self, code: Code, address: Value, count: Value | None = None) -> Number:
-        vector = Arithmetic(code, self.source, self.lanes * self.units)
-        number = vector.load(address, self._units(code, count))
-        return vector.conj(number) if self.conj else number
-
-    def store(
-        self, code: Code, number: Number, address: Value, plane: Value, count: Value | None = None
-    ) -> None:
-        vector, count = (
-            Arithmetic(code, self.stored, self.lanes * self.units),
-            self._units(code, count),
-        )
-        if not self.planar:
-            vector.store(number, address, count)
-            return
-        vector.store(number[:1], address, count)
-        vector.store(number[1:], code.at(address, plane), count)
-
-    def _units(self, code: Code, count: Value | None) -> Value | None:
-        return count if count is None or self.units == 1 else code.mul(count, self.units)
-
-    def transposed(self, code: Code, rows: list[Number]) -> list[Number]:
-        part_bytes = self.stored.part * self.units
-        planes = zip(*rows, strict=True)
-        return list(
-            zip(*(transpose(code, plane, part_bytes, self.units) for plane in planes), strict=True)
-        )
-
-    def masks(self, target: Target) -> bool:
-        return self.lanes > 1 and {self.source.part, self.stored.part} <= target.masked
-
-
-def _mover(kernel: CopyKernel, target: Target) -> _Mover:
-    source, stored = element(kernel.source), element(kernel.target)
-    conj = kernel.conj and source.parts == 2
-    if source != stored and not (source.half and stored == element("float32")):
-        raise ValueError(f"no copy kernel from {kernel.source} to {kernel.target}")
-    if kernel.planar and source.parts == 1:
-        raise ValueError(f"{kernel.source} has no imaginary part to lay apart")
-    units = 1
-    if source == stored and not conj and not kernel.planar:
-        units = max(1, source.size // 8)
-        source = stored = element(f"uint{8 * min(source.size, 8)}")
-    if kernel.planar:
-        stored = stored.real
-    lanes = target.lanes(stored.part * units) if source.vectorises else 1
-    if kernel.mode == "across":
-        lanes = min(lanes, LARGEST_TILE)
-    return _Mover(source, stored, lanes, units, conj, kernel.planar)
-
-
 class _Block:
     """The block that a call copies."""
 
-    def __init__(self, code: Code, mover: _Mover) -> None:
+    def __init__(self, code: Code, mover: Mover) -> None:
         self.code, self.mover = code, mover
         self.source = code.pointer(code.frame, self._word(CopyDescriptor.SOURCE_SLOT))
         self.target = code.pointer(code.frame, self._word(CopyDescriptor.TARGET_SLOT))
@@ -395,10 +327,15 @@ class _Block:
             with then:
                 self._transpose(source, target, y, x, partial=False)
             with otherwise:
-                if self.mover.masks(code.target):
-                    self._transpose(source, target, y, x, partial=True)
-                else:
+                if not self.mover.masks(code.target):
                     self._scalars(source, target, y, x)
+                    return
+                worthwhile = code.less(FEW * lanes, code.mul(rows, columns))
+                with code.either(worthwhile) as (many, few):
+                    with many:
+                        self._transpose(source, target, y, x, partial=True)
+                    with few:
+                        self._scalars(source, target, y, x)
 
     def _transpose(
         self,

@@ -2,8 +2,8 @@
 
 One call computes a block of C of any size, from a block of A and of B. M is the vector side, N the
 broadcast side. The kernel walks the block in register tiles of `vectors` vectors by `columns`
-columns, N outside, M inside, so that a panel of B stays in the first-level cache while the panels of
-A stream through. What is left over at the right and lower edge is walked in narrower tiles.
+columns, N outside, M inside, so that a panel of B stays in the first-level cache while the panels
+of A stream through. What is left over at the right and lower edge is walked in narrower tiles.
 
 An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/copy.py) or *direct*
 (where it lies). Complex numbers and half types are always packed: planar, and as float32.

@@ -4,7 +4,7 @@ While the frame's FIRST is 1, this is the only or the first block of K: C is sca
 read at all where the call says that beta is zero. Later blocks of K add to C.
 
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
-consecutive in C, alpha one, beta zero or one block of K after another. Everything else (edges, scalars,
+consecutive in C, alpha one, beta zero or not the first block of K. Everything else (edges, scalars,
 rows of C that are scattered) goes through a buffer on the stack and `Flush`, one small function of
 loops that all tiles of a kernel share.
 """

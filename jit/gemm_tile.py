@@ -6,11 +6,12 @@ element of B after the other and multiplies it into a column of accumulators:
 
     for k:  a[v] = A[k, v];  for n:  b = broadcast B[k, n];  for v:  acc[v, n] += a[v] * b
 
-Accumulators stay in registers from the first K to the last, also across the blocks of a batch-reduce.
-Addresses advance by one row a step, which costs an addition for an unpacked
-operand and nothing for a packed one, where rows are constant distances apart.
+Accumulators stay in registers from the first K to the last, also across the blocks of a
+batch-reduce. Addresses advance by one row a step, which costs an addition for an unpacked operand
+and nothing for a packed one, where rows are constant distances apart.
 
-Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", TOMS 34 (2008).
+Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34
+(2008).
 """
 
 from __future__ import annotations

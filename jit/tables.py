@@ -2,7 +2,8 @@
 
 An axis of several dimensions need not have one stride. Packing and the store of C then address it
 through a table of byte offsets (block-scatter, as in TBLIS), and move whole vectors wherever the
-table says that positions are consecutive in memory: the *chunks*, maximal runs cut at block borders.
+table says that positions are consecutive in memory: the *chunks*, maximal runs cut at block
+borders.
 Tables are made once, when a plan is bound; kernels only read them.
 
 Source: D. A. Matthews, "High-Performance Tensor Contraction without Transposition", SISC 40 (2018).
@@ -33,9 +34,7 @@ def offsets(axis: ir.Axis, tensor: int, itemsize: int) -> Words:
     return table
 
 
-def chunks(
-    source_offsets: Words, itemsize: int, longest: int, granule: int
-) -> tuple[Words, Words]:
+def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> tuple[Words, Words]:
     """Runs of positions that are consecutive in memory.
 
     Parameters

@@ -1,10 +1,10 @@
 """Register tiles of GEMM kernels: how many vectors of A by how many columns of B stay in registers.
 
-A tile of v vectors by c columns needs v * c accumulators, v registers for A and one or two for B. From
-it follow the cycles of one step of K: the multiply-adds on two pipes, the loads on two ports (one for
-every vector and, broadcast, every column), and at least the latency of the chain of an accumulator.
-The first tile of a list is the best for large matrices; `choose_tile` finds the one that wastes least
-on small ones.
+A tile of v vectors by c columns needs v * c accumulators, v registers for A and one or two for B.
+From it follow the cycles of one step of K: the multiply-adds on two pipes, the loads on two ports
+(one for every vector and, broadcast, every column), and at least the latency of the chain of an
+accumulator. The first tile of a list is the best for large matrices; `choose_tile` finds the one
+that wastes least on small ones.
 
 Static facts only: the tile decides in which order results are rounded.
 """
@@ -68,8 +68,9 @@ def cycles(target: Target, element: Element, tile: Tile) -> float:
 
 def choose_tile(target: Target, element: Element, m: int, n: int) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
-    is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and narrower
-    tiles on the right. No tile is taller than m needs: its panels would be mostly padding."""
+    is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and
+    narrower tiles on the right. No tile is taller than m needs: its panels would be mostly padding.
+    """
     lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
 
     def walk(tile: Tile) -> float:

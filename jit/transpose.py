@@ -1,9 +1,9 @@
 """Transposition of a square tile in registers: log2(lanes) stages of two-register shuffles.
 
-The first stages interleave inside 16-byte segments (x86's unpack, Arm's zip), the last ones exchange
-whole segments, so that every shuffle is one instruction wherever registers have such segments. The
-stages leave the columns in another order than the rows came in; which one follows from running the
-same network on the numbers of the columns.
+The first stages interleave inside 16-byte segments (x86's unpack, Arm's zip), the last ones
+exchange whole segments, so that every shuffle is one instruction wherever registers have such
+segments. The stages leave the columns in another order than the rows came in; which one follows
+from running the same network on the numbers of the columns.
 
 Elements wider than 8 bytes are groups of `units` lanes that move together.
 """
@@ -11,7 +11,7 @@ Elements wider than 8 bytes are groups of `units` lanes that move together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TypeVar
 
 from llvmlite import ir
@@ -42,7 +42,7 @@ def transpose(code: Code, rows: Sequence[Value], size: int, units: int = 1) -> l
     return [columns[i] for i in _column_order(len(rows), size)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _column_order(lanes: int, size: int) -> tuple[int, ...]:
     """The register in which the network leaves each column."""
     found = [register[0] for register in _network([list(range(lanes))] * lanes, size, _pick)]

@@ -11,5 +11,40 @@ as they are.
 """
 
 from tensorop._version import __version__
+from tensorop.einsum import cache_info, einsum
+from tensorop.errors import EinsumError
+from tensorop.functions import (
+    einsum_path,
+    inner,
+    matmul,
+    outer,
+    permute_dims,
+    tensordot,
+    transpose,
+    vecdot,
+)
+from tensorop.operation import TensorOperation
+from tensorop.plan import Plan, cache_clear, compile
+from tensorop.threads import get_num_threads, set_num_threads, threads
 
-__all__ = ["__version__"]
+__all__ = [
+    "EinsumError",
+    "Plan",
+    "TensorOperation",
+    "__version__",
+    "cache_clear",
+    "cache_info",
+    "compile",
+    "einsum",
+    "einsum_path",
+    "get_num_threads",
+    "inner",
+    "matmul",
+    "outer",
+    "permute_dims",
+    "set_num_threads",
+    "tensordot",
+    "threads",
+    "transpose",
+    "vecdot",
+]

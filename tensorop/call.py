@@ -16,6 +16,7 @@ from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
 from tensorop.executable import Executable, plan_for
 from tensorop.program import Array, Program
+from tensorop.widened import Widened
 
 
 class Call:
@@ -34,7 +35,7 @@ class Call:
         self._allocate = program.result.allocator()
 
     @property
-    def executables(self) -> tuple[Executable, ...]:
+    def executables(self) -> tuple[Executable | Widened, ...]:
         """One for every step of the program."""
         return self._executables
 

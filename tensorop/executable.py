@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorop.bind import bind
-from tensorop.ir import Primitive, Schedule, TensorOp
+from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
@@ -29,7 +29,8 @@ from tensorop.widened import Widened, cuts_sums
 Array = np.ndarray[Any, Any]
 CACHED = 8192  # executables
 _NO_OPERAND = -1
-_UNSCALED = frozenset({Primitive.COPY, Primitive.CONJ})
+_COPIES = frozenset({Primitive.COPY, Primitive.CONJ})
+_SCALED = CONTRACTIONS | {Primitive.SUM}
 
 
 class _Ready(NamedTuple):
@@ -48,12 +49,13 @@ class Executable:
     call.
     """
 
-    __slots__ = ("_defaults", "_lock", "_optimize", "_ready", "_scalar", "op", "threads")
+    __slots__ = ("_defaults", "_lock", "_optimize", "_ready", "_reduces", "_scalar", "op", "threads")
 
     def __init__(self, op: TensorOp, optimize: bool, threads: int | None) -> None:
         small = prod(d.size for d in op.dimensions) < SHARE_WORK
         self.op, self._optimize = op, optimize
         self.threads = 1 if small and optimize else threads
+        self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
         self._defaults = self._words(1, 0)
         self._ready: dict[int, tuple[_Ready, ...]] = {}
@@ -79,7 +81,8 @@ class Executable:
         arrays : in0[, in1], out
             Plain arrays of which only the address of the first element counts.
         alpha, beta : scalar of the compute dtype, or None
-            None: 1 and 0. Where beta is 0, out is not read.
+            None: 1 and 0. Where beta is 0, out is not read. A first touch decides beta: what it
+            leaves in out is added to as it is.
         bias : array, optional
             What a first touch `copy` starts from, laid out as out.
         """
@@ -87,11 +90,14 @@ class Executable:
         if stages is None:
             stages = self._stages(get_num_threads())
         words: Words | int = 0
+        if self.op.first_touch != Primitive.NONE:
+            beta = 1 if self.op.first_touch == Primitive.COPY else None
         if alpha is not None or beta is not None:
             alpha, beta = 1 if alpha is None else alpha, 0 if beta is None else beta
-            if self.op.main in _UNSCALED and (alpha != 1 or beta != 0):
+            if (alpha != 1 or beta != 0) and self.op.main in _COPIES:
                 sum_of(self.op, self.threads).run(arrays, alpha, beta)
                 return
+            self._check_scalars(alpha, beta)
             words = self._words(alpha, beta)
         operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
         for _, plan, (in0, in1, out, aux), scaled in stages:
@@ -103,6 +109,12 @@ class Executable:
                 operands[aux],
                 words if scaled else 0,
             )
+
+    def _check_scalars(self, alpha: Any, beta: Any) -> None:
+        """Sums are scaled; other reductions can at most start from what out holds (beta = 1)."""
+        main = self.op.main
+        if main not in _SCALED and (alpha != 1 or beta not in ((0, 1) if self._reduces else (0,))):
+            raise ValueError(f"{main} takes no alpha = {alpha!r} and beta = {beta!r}")
 
     def _words(self, alpha: Any, beta: Any) -> Words:
         return scalars(

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from tensorop.call import Call
+from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, contract, layout_of
 from tensorop.errors import EinsumError
 from tensorop.executable import Executable
+from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
 from tensorop.ir import Schedule
@@ -164,6 +166,12 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Plan, (self.spec, self._layouts, self._options, self.threads)
+
+
+def cache_clear() -> None:
+    """Forget all plans and what they were made of. Plans that exist stay valid."""
+    einsum_cache_clear()
+    executables_clear()
 
 
 def compile(

@@ -1,4 +1,4 @@
-"""GEMM kernels against numpy in higher precision, operands between pages that must not be touched."""
+"""GEMM kernels against numpy in higher precision, operands between guard pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import cycles, choose_tile, tiles
+from tensorop.jit.tiles import choose_tile, cycles, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
 
 Array = np.ndarray[Any, Any]
@@ -280,7 +280,9 @@ def test_every_dtype_packed_with_scalars_and_tails(dtype: str, target: Target) -
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "float16", "complex128", "clongdouble"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "int8", "bfloat16", "float16", "complex128", "clongdouble"]
+)
 def test_scattered_output(dtype: str, target: Target) -> None:
     tile = tiles(target, element(dtype))[0]
     kernel = GemmKernel(dtype, *tile, store="scatter")
@@ -341,14 +343,10 @@ def test_random_sizes(target: Target) -> None:
         ),
     ]
     for seed in range(60):
-        m, n, k = (int(x) for x in rng.integers(1, (110, 60, 40)))
-        case = Case(m, n, k, first=bool(seed % 2), br=1 + seed % 3, b_strides=("kn", "NK")[seed % 2])
-        Call(kernels[seed % 2], target, replace_br(case, kernels[seed % 2]), seed).check()
-
-
-def replace_br(case: Case, kernel: GemmKernel) -> Case:
-    case.br = case.br if kernel.batch_reduce else 1
-    return case
+        m, n, k, br = (int(x) for x in rng.integers(1, (110, 60, 40, 4)))
+        kernel, order = kernels[seed % 2], ("kn", "NK", "kn", "Kn")[seed % 4]
+        br = br if kernel.batch_reduce else 1
+        Call(kernel, target, Case(m, n, k, br, first=seed % 3 > 0, b_strides=order), seed).check()
 
 
 def test_operands_that_must_be_packed_are_refused() -> None:

@@ -1,0 +1,96 @@
+"""How a copy kernel holds elements between load and store.
+
+A `Mover` is made for a pair of dtypes and what happens between them: as bits where nothing does, as
+numbers where they are widened (half types to float32), conjugated or laid apart (planar).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.elements import Arithmetic, Element, Number, element
+from tensorop.jit.target import Target
+from tensorop.jit.transpose import transpose
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Moves `lanes` elements at a time.
+
+    source: what is loaded; stored: what is stored (planar: one part); units: machine words that
+    an element is moved as.
+    """
+
+    source: Element
+    stored: Element
+    lanes: int
+    units: int = 1
+    conj: bool = False
+    planar: bool = False
+
+    @property
+    def source_bytes(self) -> int:
+        return self.source.size * self.units
+
+    @property
+    def stored_bytes(self) -> int:
+        """From one element to the next in the target."""
+        return self.stored.size * self.units
+
+    def load(self, code: Code, address: Value, count: Value | None = None) -> Number:
+        """Elements as they are stored; of `count` only so many are read (needs `masks`)."""
+        vector = Arithmetic(code, self.source, self.lanes * self.units)
+        number = vector.load(address, self._units(code, count))
+        return vector.conj(number) if self.conj else number
+
+    def store(
+        self, code: Code, number: Number, address: Value, plane: Value, count: Value | None = None
+    ) -> None:
+        """Store what `load` gave; `plane`: bytes from real to imaginary parts (planar)."""
+        vector = Arithmetic(code, self.stored, self.lanes * self.units)
+        count = self._units(code, count)
+        if not self.planar:
+            vector.store(number, address, count)
+            return
+        vector.store(number[:1], address, count)
+        vector.store(number[1:], code.at(address, plane), count)
+
+    def _units(self, code: Code, count: Value | None) -> Value | None:
+        return count if count is None or self.units == 1 else code.mul(count, self.units)
+
+    def transposed(self, code: Code, rows: list[Number]) -> list[Number]:
+        """The columns of `lanes` loaded rows."""
+        part_bytes = self.stored.part * self.units
+        planes = [
+            transpose(code, plane, part_bytes, self.units) for plane in zip(*rows, strict=True)
+        ]
+        return list(zip(*planes, strict=True))
+
+    def masks(self, target: Target) -> bool:
+        """Whether fewer than `lanes` elements can be moved at once."""
+        return self.lanes > 1 and {self.source.part, self.stored.part} <= target.masked
+
+
+def mover(source_name: str, target_name: str, target: Target, conj: bool, planar: bool) -> Mover:
+    """The widest mover for elements of two dtypes.
+
+    Raises
+    ------
+    ValueError
+        No such copy exists.
+    """
+    source, stored = element(source_name), element(target_name)
+    conj = conj and source.parts == 2
+    if source != stored and not (source.half and stored == element("float32")):
+        raise ValueError(f"no copy kernel from {source_name} to {target_name}")
+    if planar and source.parts == 1:
+        raise ValueError(f"{source_name} has no imaginary part to lay apart")
+    units = 1
+    if source == stored and not conj and not planar:
+        units = max(1, source.size // 8)
+        source = stored = element(f"uint{8 * min(source.size, 8)}")
+    if planar:
+        stored = stored.real
+    lanes = target.lanes(stored.part * units) if source.vectorises else 1
+    return Mover(source, stored, lanes, units, conj, planar)
