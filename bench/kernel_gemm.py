@@ -26,6 +26,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import Target, current_target
+from tensorop.jit.tiles import choose_tile, tiles
 
 SECONDS = 0.0005  # of one timed batch
 ROUNDS = 41
@@ -133,23 +134,22 @@ def measure(problem: Problem, target: Target) -> str:
 
 def problems(target: Target) -> list[Problem]:
     found = []
-    for dtype in ("float32", "float64"):
-        for vectors, columns in ((2, 12), (3, 8), (2, 8)):
-            kernel = GemmKernel(dtype, vectors, columns)
-            mr, label = kernel.rows(target), f"{dtype} {vectors}x{columns} packed"
-            k1 = 24576 // (element(dtype).size * (mr + columns))
-            found.append(Problem(f"{label} l1", kernel, mr, 20 * columns, k1, one_panel=True))
+    for dtype in ("float32", "float64", "complex64"):
+        kind = element(dtype)
+        for tile in tiles(target, kind)[: 3 // kind.parts]:
+            kernel = GemmKernel(dtype, *tile)
+            mr, columns = kernel.rows(target), tile.columns
+            label = f"{dtype} {tile.vectors}x{columns} packed"
+            depth = min(256, 24576 // (kind.size * (mr + columns)))
+            found.append(Problem(f"{label} l1", kernel, mr, 20 * columns, depth, one_panel=True))
             found.append(Problem(f"{label} l2", kernel, 3 * mr, 20 * columns, 256))
             found.append(Problem(f"{label} l2 big", kernel, 8 * mr, 20 * columns, 256))
-    for columns in (8, 12):
-        kernel = GemmKernel("float32", 2, columns, "direct", "direct", batch_reduce=True)
-        found.append(Problem(f"float32 2x{columns} direct t2", kernel, 32, 32, 32, 8))
-        kernel = GemmKernel("float32", 2, columns, "direct", "direct")
-        found.append(Problem(f"float32 2x{columns} direct 32^3", kernel, 32, 32, 32))
-    kernel = GemmKernel("complex64", 2, 6)
-    mr, label = kernel.rows(target), "complex64 2x6 packed"
-    found.append(Problem(f"{label} l1", kernel, mr, 120, 64, one_panel=True))
-    found.append(Problem(f"{label} l2", kernel, 3 * mr, 120, 192))
+    tile = choose_tile(target, element("float32"), 32, 32)
+    label = f"float32 {tile.vectors}x{tile.columns} direct"
+    kernel = GemmKernel("float32", *tile, "direct", "direct", batch_reduce=True)
+    found.append(Problem(f"{label} t2", kernel, 32, 32, 32, 8))
+    kernel = GemmKernel("float32", *tile, "direct", "direct")
+    found.append(Problem(f"{label} 32^3", kernel, 32, 32, 32))
     return found
 
 

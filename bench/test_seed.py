@@ -1,4 +1,4 @@
-"""The configurations of the suite `seed`, one thread: explicit operations as written and optimised."""
+"""The configurations of the suite `seed` on one thread: as written and optimised."""
 
 from __future__ import annotations
 

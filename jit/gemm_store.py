@@ -126,17 +126,12 @@ class Flush:
         self.element, self.scattered = element, scattered
 
     def generate(self) -> None:
-        code, accumulator = self.code, self.element.accumulator
-        _, _, self.buffer, m, rows, self.first_column, self.columns = code.function.args
+        code = self.code
+        _, _, self.buffer, m, rows, column, self.columns = code.function.args
         self.result = result = Result(code, self.element)
+        self.table = code.at(result.column_table, code.mul(column, WORD_BYTES))
+        self.needs_scalars = result.needs_scalars()
         self.reads = code.builder.or_(code.builder.not_(result.first), result.reads_out)
-        self.stored = Arithmetic(code, self.element, self.lanes)
-        self.sums = Arithmetic(code, accumulator, self.lanes)
-        scalar = Arithmetic(code, accumulator, 1)
-        self.alpha, self.beta = (
-            self.sums.splat(scalar.load(code.at(result.call, word * WORD_BYTES)))
-            for word in (CallRecord.ALPHA, CallRecord.BETA)
-        )
         if self.scattered:
             self._store_chunks(m)
         else:
@@ -160,34 +155,60 @@ class Flush:
         code = self.code
         whole = code.builder.and_(length, code.int(-self.lanes))
         with code.loop(whole, step=self.lanes) as i:
-            self._store_vectors(row, offset, i, None)
-        if self.lanes > 1:
-            with code.when(code.less(whole, length)):
-                self._store_vectors(row, offset, whole, code.sub(length, whole))
+            self._store_vectors(row, offset, i, None, self.lanes)
+        if self.lanes == 1:
+            return
+        rest = code.sub(length, whole)
+        if self.scattered:  # where single rows are many
+            with code.when(code.equal(rest, 1)):
+                self._store_vectors(row, offset, whole, None, 1)
+        with code.when(code.less(1 if self.scattered else 0, rest)):
+            self._store_vectors(row, offset, whole, rest, self.lanes)
 
-    def _store_vectors(self, row: Value, offset: Value, i: Value, count: Value | None) -> None:
+    def _store_vectors(
+        self, row: Value, offset: Value, i: Value, count: Value | None, lanes: int
+    ) -> None:
         """The same rows of every column."""
-        code, accumulator = self.code, self.element.accumulator
-        parts = Arithmetic(code, accumulator.real, self.lanes)
-        source = code.at(self.buffer, code.mul(code.add(row, i), accumulator.part))
-        shift = code.add(offset, code.mul(i, self.element.size))
-        with code.loop(self.columns) as n:
-            here = code.at(source, code.mul(n, self.rows * accumulator.size))
-            planes = range(0, accumulator.size * self.rows, self.rows * accumulator.part)
-            number = tuple(part for plane in planes for part in parts.load(code.at(here, plane)))
-            place = code.at(self.result.column(code.add(self.first_column, n)), shift)
-            self.stored.store(self._combined(number, place, count), place, count)
+        code, result, part_bytes = self.code, self.result, self.element.accumulator.part
+        parts = Arithmetic(code, self.element.accumulator.real, lanes)
+        sums = Arithmetic(code, self.element.accumulator, lanes)
+        stored = Arithmetic(code, self.element, lanes)
+        source = code.at(self.buffer, code.mul(code.add(row, i), part_bytes))
+        target = code.at(result.out, code.add(offset, code.mul(i, self.element.size)))
 
-    def _combined(self, number: Number, place: Value, count: Value | None) -> Number:
-        sums, result = self.sums, self.result
-        scaled = self._where(result.scales, lambda: sums.mul(self.alpha, number), number)
+        def each_column(combined: Callable[[Number, Value], Number]) -> None:
+            with code.loop(self.columns) as n:
+                here = code.at(source, code.mul(n, self.rows * self.element.accumulator.size))
+                number: Number = ()
+                for plane in range(self.element.parts):
+                    number += parts.load(code.at(here, plane * self.rows * part_bytes))
+                place = code.at(target, code.word(self.table, n))
+                stored.store(combined(number, place), place, count)
 
-        def added() -> Number:
-            old = self.stored.load(place, count)
-            old = self._where(result.first, lambda: sums.mul(self.beta, old), old)
-            return sums.add(old, scaled)
+        def scalar(word: CallRecord) -> Number:
+            one = Arithmetic(code, self.element.accumulator, 1)
+            return sums.splat(one.load(code.at(result.call, word * WORD_BYTES)))
 
-        return self._where(self.reads, added, scaled)
+        def scaled(number: Number, place: Value) -> Number:
+            """alpha * number, and + beta * C or + C where C is read."""
+            alpha, beta = scalar(CallRecord.ALPHA), scalar(CallRecord.BETA)
+
+            def updated() -> Number:
+                old = stored.load(place, count)
+                times = self._where(result.first, lambda: sums.mul(beta, old), old)
+                return sums.add(times, product)
+
+            product = self._where(result.scales, lambda: sums.mul(alpha, number), number)
+            return self._where(self.reads, updated, product)
+
+        with code.either(self.needs_scalars) as (then, otherwise):
+            with then:
+                each_column(scaled)
+            with otherwise, code.either(result.first) as (first, later):
+                with first:
+                    each_column(lambda number, place: number)
+                with later:
+                    each_column(lambda number, place: sums.add(stored.load(place, count), number))
 
     def _where(self, condition: Value, then: Callable[[], Number], otherwise: Number) -> Number:
         """`then()` if the condition holds, computed only then."""

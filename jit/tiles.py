@@ -39,9 +39,9 @@ _COMPLEX = (Tile(1, 4), Tile(1, 2))
 # accumulators a position; without multiply-add a product needs a register of its own.
 _FLOAT: dict[tuple[int, bool, int], tuple[Tile, ...]] = {
     (32, True, 1): _WIDE,
-    (32, True, 2): (Tile(2, 6), Tile(1, 8), *_COMPLEX),
+    (32, True, 2): (Tile(2, 6), Tile(1, 12), Tile(1, 8), *_COMPLEX),
     (16, True, 1): (Tile(2, 6), Tile(3, 4), *_NARROW),
-    (16, True, 2): _COMPLEX,
+    (16, True, 2): (Tile(1, 6), *_COMPLEX),
     (16, False, 1): _NARROW,
     (16, False, 2): _COMPLEX,
 }

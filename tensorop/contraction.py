@@ -51,6 +51,7 @@ def resolve(
 
     Examples
     --------
+    >>> from tensorop.spec import parse
     >>> resolve(parse("...ij,jk"), [(7, 2, 3), (3, 4)]).shape
     (7, 2, 4)
     """

@@ -157,10 +157,11 @@ def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: O
     conj = [flag and dtype.kind == "c" for flag in conj]
     if order == "A":
         order = "F" if _all_fortran(contraction, layouts) else "C"
-    strides = result_strides(contraction, _moving(contraction, layouts), order, dtype.itemsize)
+    moving = _moving(contraction, layouts)
+    strides = result_strides(contraction, moving, order, dtype.itemsize)
     result = Storage(contraction.shape, dtype, strides)
     path = find_path(options.optimize, contraction)
-    return _with_steps(contraction, layouts, out, result, path, conj, options.through)
+    return _with_steps(contraction, layouts, moving, out, result, path, conj, options.through)
 
 
 def check_options(options: Options) -> str:
@@ -244,6 +245,7 @@ def _all_fortran(contraction: Contraction, layouts: Sequence[Layout]) -> bool:
 def _with_steps(
     contraction: Contraction,
     layouts: Sequence[Layout],
+    moving: Sequence[Operand],
     out: Layout | None,
     result: Storage,
     path: Path,
@@ -260,8 +262,8 @@ def _with_steps(
         return replace(program, steps=(replace(step, factor=1),), sums_nothing=True)
     for work in (result.dtype, np.dtype(np.float32)):
         prepared = [
-            _prepare(labels, layout, work)
-            for labels, layout in zip(contraction.operands, layouts, strict=True)
+            _prepare(labels, layout, bytewise, work)
+            for labels, layout, bytewise in zip(contraction.operands, layouts, moving, strict=True)
         ]
         operands = [operand for operand, _ in prepared]
         program, target = _target(contraction, out, result, work, through)
@@ -272,12 +274,17 @@ def _with_steps(
     return replace(program, copies=tuple(copy for _, copy in prepared), steps=steps)
 
 
-def _prepare(labels: tuple[int, ...], layout: Layout, work: DType) -> tuple[Operand, Copy | None]:
-    """An operand as steps in `work` read it (strides in elements), and the copy that this takes."""
+def _prepare(
+    labels: tuple[int, ...], layout: Layout, moving: Operand, work: DType
+) -> tuple[Operand, Copy | None]:
+    """An operand as steps in `work` read it (strides in elements), and the copy that this takes.
+
+    moving: the operand with strides in bytes.
+    """
     shape, strides, _, _ = layout
     if _is_usable(layout, work):
-        moving = combine(labels, shape, strides)
-        return Operand(moving.labels, tuple(s // work.itemsize for s in moving.strides)), None
+        elements = tuple(stride // work.itemsize for stride in moving.strides)
+        return Operand(moving.labels, elements), None
     index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
     shape = tuple(min(n, 1) if stride == 0 else n for n, stride in zip(shape, strides, strict=True))
     copied = Storage(shape, work, like(shape, strides, work.itemsize))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from opt_einsum.backends.dispatch import get_func
 
-import tensorop.functions
+import tensorop
 from tensorop.einsum import cache_info
 from tests.opt_einsum_suite import (
     BACKEND,

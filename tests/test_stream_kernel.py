@@ -192,3 +192,17 @@ def test_refusals(
 ) -> None:
     with pytest.raises(error, match=match):
         stream_kernel(main, dtype, **options)  # type: ignore[arg-type]
+
+
+@on_targets
+@pytest.mark.parametrize("first", [True, False])
+def test_complex_infinity_is_not_multiplied_by_one(target: Target, first: bool) -> None:
+    """(1 + 0i) * inf has a NaN part: without alpha, and to what out holds, nothing may be done."""
+    infinite = complex(float("inf"), 2)
+    for x in (1, 21):
+        case = Case("sum", "complex64", x=x, first=first)
+        case._lay_out()
+        case.blocks[0].array[...] = infinite if first else 0
+        case.target.array[...] = 0 if first else infinite
+        case.run(target)
+        assert (case.target.array == infinite).all()
