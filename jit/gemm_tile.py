@@ -185,9 +185,9 @@ class TileProduct:
         """`count` steps of K on [addresses, sums]."""
         pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * self.columns.columns
         state, sums = carried[:pointers], self._numbers(carried[pointers:])
-        if isinstance(self.rows.step, Value):
+        if not isinstance(self.rows.step, int):
             state[0] = opaque(self.code, state[0])
-        if isinstance(self.columns.step, Value):
+        if not isinstance(self.columns.step, int):
             state[1:] = [opaque(self.code, pointer) for pointer in state[1:]]
         for _ in range(count):
             sums = self._multiply(state, sums)

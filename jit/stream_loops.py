@@ -4,8 +4,8 @@ Three shapes of loops, over vectors along X where every tensor is consecutive or
 
 - `_map`: nothing is reduced; rows of Y, strips of vectors of X.
 - `_sum_over_y`: accumulators for a strip of X stay in registers while Y runs inside.
-- `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows that share the
-  second input are done four at a time, so that it is loaded once and their chains overlap.
+- `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
+  that share the second input are done four at a time: it is loaded once and their chains overlap.
 
 `_sum_anywhere` is the scalar form for any strides. Tails are masked where the machine has masks for
 the element size, else done by single vectors and then scalars: no byte outside is ever touched.
@@ -92,14 +92,21 @@ class Stream(StreamSteps):
             totals = self._repeat(0, self.y, 1, state, row)
             self._store_totals(self._totals(totals, 1), [self.out])
             return
-        several = self._multiple(self.y, _ROWS)
-        if len(self.inputs) == 2:  # rows done together share the second input
-            shared = code.equal(self.inputs[1].stride, 0)
-            several = code.builder.select(shared, several, code.int(0))
-        with code.loop(several, step=_ROWS) as y:
-            self._sum_rows([code.add(y, i) for i in range(_ROWS)], 1)
+        several = code.int(0)
+        if self._several_rows:
+            several = self._multiple(self.y, _ROWS)
+            if len(self.inputs) == 2:  # rows done together share the second input
+                shared = code.equal(self.inputs[1].stride, 0)
+                several = code.builder.select(shared, several, code.int(0))
+            with code.loop(several, step=_ROWS) as y:
+                self._sum_rows([code.add(y, i) for i in range(_ROWS)], 1)
         with code.loop(self.y, start=several) as y:
             self._sum_rows([y], self._chains)
+
+    @property
+    def _several_rows(self) -> bool:
+        """Only for types that contractions are fast in: the code takes as long again to compile."""
+        return self.element.is_float and not self.element.half
 
     @property
     def _chains(self) -> int:

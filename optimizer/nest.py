@@ -56,6 +56,10 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         axes, body, note = _matrix_product(op, machine)
     else:
         op = _two_prims(op)
+        rows, _ = _stream_order(op)
+        if op.main in CONTRACTIONS and rows is not None and rows.type == DimType.N:
+            # The vector that all rows share is in1: the kernel reads it once for several of them.
+            op, swapped = exchange(op), True
         axes, body, note = _stream(op)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]

@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
     explain.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
     explain.add_argument("sizes", help="sizes i=512,j=512,k=512 or shapes 512x512,512x512")
-    explain.add_argument("--dtype", default="float32")
+    explain.add_argument("--dtype", type=np.dtype, default=np.dtype(np.float32), metavar="DTYPE")
     explain.add_argument("--threads", type=rounds_count, metavar="N")
     return top
 
@@ -152,7 +152,9 @@ def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
     """Shapes of the operands from `i=512,j=256` or from `512x256,256x512` (`-` for a scalar)."""
     terms = re.sub(r"\s", "", spec).split("->")[0].split(",")
     entries = [entry.strip() for entry in text.split(",")]
-    if all("=" in entry for entry in entries):
+    if not re.fullmatch(r"\S=\d+(,\s*\S=\d+)*|(-|\d+(x\d+)*)(,\s*(-|\d+(x\d+)*))*", text):
+        raise UsageError(f"{text!r}: sizes are as in i=512,j=512, shapes as in 512x512,512x512")
+    if "=" in text:
         sizes = {label: int(size) for label, size in (e.split("=", 1) for e in entries)}
         missing = sorted({label for term in terms for label in term} - sizes.keys())
         if missing:
@@ -167,11 +169,12 @@ def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Print the plan of a contraction."""
-    shapes = shapes_of(arguments.spec, arguments.sizes)
-    dtype = str(np.dtype(arguments.dtype))
-    plan = tensorop.compile(
-        arguments.spec, *shapes, dtypes=[dtype] * len(shapes), threads=arguments.threads
-    )
+    try:
+        shapes = shapes_of(arguments.spec, arguments.sizes)
+        dtypes = [arguments.dtype] * len(shapes)
+        plan = tensorop.compile(arguments.spec, *shapes, dtypes=dtypes, threads=arguments.threads)
+    except tensorop.EinsumError as error:
+        raise UsageError(str(error)) from None
     print(plan.explain())
     return 0
 
@@ -183,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "bench":
             return bench(arguments)
         return info() if arguments.command == "info" else explain(arguments)
-    except (ValueError, TypeError) as error:
+    except UsageError as error:
         print(f"tensorop: {error}", file=sys.stderr)
         return 2
 

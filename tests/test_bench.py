@@ -222,12 +222,15 @@ def test_check_goes_through_the_result_in_blocks(monkeypatch: pytest.MonkeyPatch
     assert worker.check("ij,jk->ki", [a, b], result, None, False) > 1
 
 
-def test_check_knows_touches() -> None:
-    a, b = random_array((5, 6), "float32", 0), random_array((6, 7), "float32", 1)
-    before = random_array((5, 7), "float32", 2)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_check_knows_touches(dtype: str) -> None:
+    a, b = random_array((5, 6), dtype, 0), random_array((6, 7), dtype, 1)
+    before = random_array((5, 7), dtype, 2)
     result = np.maximum(a @ b + before, 0)
     assert worker.check("ij,jk->ik", [a, b], result, before, True) <= 1
     assert worker.check("ij,jk->ik", [a, b], result, None, True) > 1
+    assert worker.check("ij,jk->ik", [a, b], np.maximum(a @ b, 0), None, True) <= 1
+    assert worker.check("ij,jk->ik", [a, b], np.maximum(a @ b, 0), None, False) > 1
 
 
 def test_worker_answers(tmp_path: Path) -> None:

@@ -178,11 +178,13 @@ def check(
     kind = wider(result.dtype)
     error = max(judge(parts, where, kind) for parts, where in blocks(spec, operands, result))
     if result.dtype.itemsize >= kind.itemsize and not exact_kind and initial is None:
-        error = max(error, sampled(spec, operands, result, factor, summed))
+        error = max(error, sampled(spec, operands, result, factor, summed, relu))
     return error
 
 
-def sampled(spec: str, operands: list[Array], result: Array, factor: float, summed: int) -> float:
+def sampled(
+    spec: str, operands: list[Array], result: Array, factor: float, summed: int, relu: bool
+) -> float:
     """`check` in extended precision, for double results, at a few random indices of each axis."""
     *terms, output = spec.replace("->", ",").split(",")
     points = max(1, min(SAMPLES, SAMPLE_WORK // summed))
@@ -201,6 +203,7 @@ def sampled(spec: str, operands: list[Array], result: Array, factor: float, summ
     ]
     wide = [part.astype(kind) for part in wide]
     exact = np.asarray(np.einsum(spec, *wide))
+    exact = np.maximum(exact, 0) if relu else exact
     size = np.asarray(np.einsum(spec, *map(np.abs, wide)))
     got = result[np.ix_(*(chosen[label] for label in output))] if output else result
     return worst(np.asarray(got), exact, size * factor)
