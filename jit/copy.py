@@ -32,6 +32,7 @@ RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 LONG = 8  # vectors from which on a chunk is walked along X inside
 UNROLL = 4  # vectors in the body of an inner loop
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
+STRIP = 16  # rows of a strip (along)
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
 
@@ -81,6 +82,7 @@ class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
+    tile: most lanes of a tile that is transposed (across): no more than runs of Y are long.
     """
 
     source: str
@@ -88,6 +90,7 @@ class CopyKernel:
     mode: Literal["along", "across"]
     conj: bool = False
     planar: bool = False
+    tile: int = LARGEST_TILE
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -97,13 +100,14 @@ class CopyKernel:
         widest = mover(self.source, self.target, target, self.conj, self.planar)
         if self.mode == "along":
             return widest
-        return replace(widest, lanes=min(widest.lanes, LARGEST_TILE))
+        return replace(widest, lanes=min(widest.lanes, self.tile))
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
-        return f"copy_{self.source}_{self.target}_{self.mode}{flags}"
+        mode = self.mode if self.mode == "along" else f"across{self.tile}"
+        return f"copy_{self.source}_{self.target}_{mode}{flags}"
 
     def generate(self, target: Target) -> ir.Module:
         code = Code(target, self.name)
@@ -191,9 +195,13 @@ class _Block:
     def along(self) -> None:
         code = self.code
         self.y_target = self._pointer(CopyDescriptor.Y_TARGET)
-        self.y_start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
-        self.y_stop = code.add(self.y_start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
-        self._x_chunks(self._move_chunk)
+        start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
+        # In strips, so that the rows of a strip are read on from chunk to chunk: few pages at a
+        # time, each as a stream that the hardware prefetches.
+        with code.loop(stop, start=start, step=STRIP) as y:
+            self.y_start, self.y_stop = y, code.min(code.add(y, STRIP), stop)
+            self._x_chunks(self._move_chunk)
 
     def _move_chunk(self, first: Value, offset: Value, length: Value) -> None:
         code, lanes = self.code, self.mover.lanes

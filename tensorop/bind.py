@@ -26,7 +26,7 @@ from tensorop.ir import (
 )
 from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, Slot, When
 from tensorop.jit.compiler import kernel_address
-from tensorop.jit.copy import CopyKernel, CopyDescriptor
+from tensorop.jit.copy import LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.stream import StreamDescriptor
@@ -402,7 +402,16 @@ class _Binder:
             "along" if self._way(pack) == "along" else "across",
             conj=tensor.conj and kind.parts == 2,
             planar=kind.parts == 2,
+            tile=self._tile(pack),
         )
+
+    def _tile(self, pack: Pack) -> int:
+        """Lanes of the tiles that a pack transposes: runs of a panel's lanes fill them."""
+        way = self._way(pack)
+        if way == "along":
+            return LARGEST_TILE
+        run = pack.width if way == "across" else self._group(pack)
+        return min(LARGEST_TILE, run & -run) if run > 1 else LARGEST_TILE
 
     def _way(self, pack: Pack) -> str:
         """How a tensor gets into its panels: `along` where the lanes are consecutive in the source

@@ -107,7 +107,7 @@ class Operation:
     name: str
     dtype: str
     dim_types: tuple[str, ...]
-    exec_types: tuple[str, ...]
+    exec_types: tuple[str, ...] | None
     sizes: tuple[int, ...]
     strides_in0: tuple[int, ...]
     strides_in1: tuple[int, ...]
@@ -136,7 +136,7 @@ class Operation:
 
     def shared(self) -> Operation:
         """The same with the first M dimension divided among threads."""
-        execs = list(self.exec_types)
+        execs = list(self.exec_types or ())
         execs[self.dim_types.index("M")] = "shared"
         return replace(self, exec_types=tuple(execs))
 
@@ -235,7 +235,7 @@ def seed_operations(dtype: str = "float32") -> list[Operation]:
             f"{name}, as written" if run == "written" else f"{name}, optimised",
             dtype,
             tuple(types.split(",")),
-            tuple(execs.split(",")),
+            None if execs == "-" else tuple(execs.split(",")),
             numbers(sizes),
             numbers(in0),
             numbers(in1),
