@@ -98,7 +98,7 @@ class Node(IntEnum):
                        without an axis: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
-    On leaving, the frame is as it was. With POLL, every iteration first looks at the call record's
+    On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks at the call record's
     CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see
     CallRecord).
 
@@ -125,7 +125,7 @@ class Node(IntEnum):
     EXTENT = 4  # iterations in elements, or -1: from the frame
     BLOCK = 5
     KLOOP = 6  # 1 for a loop over K
-    POLL = 7  # 1 where the loop looks for interruption
+    POLL = 7  # look for interruption every so many iterations (a power of two); 0: never
     # CALL
     KERNEL = 3  # address of the kernel
     DESCRIPTOR = 4  # address of its descriptor
@@ -152,7 +152,7 @@ class CallRecord(IntEnum):
 
     ALPHA = 0  # 32 bytes: the scalar in the compute type, as numpy stores it
     BETA = 4  # 32 bytes
-    READS_OUT = 8  # 0: beta is zero, so out is never read
+    READS_OUT = 8  # 0: beta is zero, so out is never read; BETA_IS_ONE; else 1
     SCALES = 9  # 0: alpha is one
     CANCEL = 10
     POLL_FUNCTION = 11
@@ -165,3 +165,6 @@ class CallRecord(IntEnum):
     WORKERS = 18  # how many threads of the team may help
     LONG = 19  # 1: worth letting other Python threads run, and looking for signals
     WORDS = 24
+
+
+BETA_IS_ONE = 2  # in CallRecord.READS_OUT

@@ -1,4 +1,5 @@
-"""Where flattened kernels live: memory mapped twice, writable at one address, executable at another.
+"""Where flattened kernels live: memory mapped twice, writable at one address, executable at
+another.
 
 Two views of one anonymous file keep every page either writable or executable, also while other
 threads run the kernels beside the one that is being added. Nothing is ever unloaded: plans hold

@@ -1,8 +1,8 @@
 """Flatten an ELF object file into one position-independent block of code and constants.
 
 Keeps the allocated, read-only sections, resolves the relative relocations between them, and refuses
-everything that would make the block depend on the outside: undefined symbols, absolute addresses and
-writable data. So a kernel that flattens is leaf code, and can be copied or mapped anywhere.
+everything that would make the block depend on the outside: undefined symbols, absolute addresses
+and writable data. So a kernel that flattens is leaf code, and can be copied or mapped anywhere.
 
 Source: System V ABI, chapters 4 (object files) and the x86-64 and AArch64 supplements.
 """

@@ -84,7 +84,9 @@ def _iterations(
     """The iterations of a LOOP from number `first` up to element `stop`: the frame set for each,
     and restored after them. Yields the number of the iteration."""
     axis, block = code.word(node, Node.AXIS), code.word(node, Node.BLOCK)
-    polls = code.nonzero(code.word(node, Node.POLL))
+    interval = code.word(node, Node.POLL)
+    polls = code.nonzero(interval)
+    between = code.sub(interval, 1)
     has_axis = code.builder.not_(code.less(axis, 0))
     cells = _Cells.of(code, node, frame, has_axis, axis)
     before = [code.load(address, WORD, WORD_BYTES) for address in cells.all()]
@@ -95,7 +97,8 @@ def _iterations(
     origin = code.builder.select(has_axis, was_start, code.int(0))
     with code.reduce(stop, [_value(code, first)], code.mul(first, block), block) as loop:
         element, (number,) = loop.index, loop.values
-        with code.when(polls):
+        due = code.equal(code.builder.and_(number, between), 0)
+        with code.when(code.builder.and_(polls, due)):
             return_if(code, code.call("driver.poll", WORD, [frame]))
         after = code.add(element, block)
         start = code.add(was_start, element)

@@ -176,7 +176,8 @@ class _MacroKernel:
         """Straight from the accumulators to C where nothing has to be multiplied."""
         code, width, lanes = self.code, columns.columns, self.lanes
         row = code.mul(m, self.element.size)
-        if self.kernel.a == "packed":  # blocks too large to have their C in the cache already
+        # Where K is short and nothing is packed, C is small, and in the cache already.
+        if self.kernel.a == "packed" or self.kernel.batch_reduce:
             self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
         sums = self._product(address, self.kernel.vectors, columns, lanes, None)
         with code.either(self.result.needs_scalars()) as (then, otherwise):

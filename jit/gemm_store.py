@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import BETA_IS_ONE, AxisSlot, CallRecord, Frame, Slot
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, Element, Number
 from tensorop.jit.gemm_abi import GemmWord
@@ -32,9 +32,12 @@ class Result:
         table = code.pointer(code.descriptor, GemmWord.C_N_TABLE)
         self.column_table = code.at(table, code.mul(start, WORD_BYTES))
         self.call = code.pointer(code.frame, Frame.CALL)
-        self.first = code.nonzero(code.word(code.frame, Frame.FIRST))
+        reads_out = code.word(self.call, CallRecord.READS_OUT)
+        first = code.nonzero(code.word(code.frame, Frame.FIRST))
+        # Where beta is one, the first block of K adds to C as the later ones do.
+        self.first = code.builder.and_(first, code.builder.not_(code.equal(reads_out, BETA_IS_ONE)))
         self.scales = code.nonzero(code.word(self.call, CallRecord.SCALES))
-        self.reads_out = code.nonzero(code.word(self.call, CallRecord.READS_OUT))
+        self.reads_out = code.nonzero(reads_out)
 
     def column(self, index: Value) -> Value:
         """Address of a column, counted from the block's first."""

@@ -1,8 +1,8 @@
 """The instruction set that kernels are generated for: one row of a table a machine.
 
-`host_targets()` lists the rows this machine can run, best first; `current_target()` is the first, or
-the one that the environment variable TENSOROP_TARGET (avx512, avx2, neon, generic) forces. Generators
-read widths and features from the row and never ask for a machine by name.
+`host_targets()` lists the rows this machine can run, best first; `current_target()` is the first,
+or the one that the environment variable TENSOROP_TARGET (avx512, avx2, neon, generic) forces.
+Generators read widths and features from the row and never ask for a machine by name.
 """
 
 from __future__ import annotations

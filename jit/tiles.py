@@ -30,7 +30,7 @@ _TILE = 0.25  # the loop around a tile, and its store, spread over the steps of 
 _NEAR = 1.03  # a tile that is better on large matrices may cost so much more
 
 _WIDE = (
-    Tile(2, 12), Tile(3, 8), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
+    Tile(3, 8), Tile(2, 12), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
 )  # fmt: skip
 _NARROW = (Tile(2, 4), Tile(1, 8), Tile(1, 4))
 _COMPLEX = (Tile(1, 4), Tile(1, 2))

@@ -77,22 +77,44 @@ def _cut_fastest(op: TensorOp, rows: int) -> TensorOp:
     fastest = dims[-1]
     if fastest.size <= rows or fastest.size % rows:
         return op
-    outer = replace(
-        fastest, size=fastest.size // rows, strides=tuple(rows * s for s in fastest.strides)
-    )
-    inner = replace(fastest, size=rows)
-    rest = [(d,) if d is not fastest else (outer, inner) for d in op.dimensions]
-    return op.with_dimensions(tuple(d for pair in rest for d in pair))
+    return _cut(op, fastest, rows)
 
 
 def _summed_axis(op: TensorOp) -> Axis:
-    """All of K; its fastest dimension is the one at consecutive addresses of an input, if any."""
+    """All of K; its fastest dimension is the one at consecutive addresses of an input, if any, and
+    the next one that of the other input."""
 
     def widest_first(d: Dimension) -> tuple[int, int]:
-        steps = [abs(s) for s in d.strides[:2]]
+        steps = [abs(s) or 1 << 62 for s in d.strides[:2]]
         return -min(steps), -max(steps)
 
     return Axis("K", DimType.K, tuple(sorted(op.of_type(DimType.K), key=widest_first)))
+
+
+def _cut_summed(op: TensorOp) -> TensorOp:
+    """Split the fastest K dimension where the inputs are consecutive along different ones, so that
+    a block of K reaches along both."""
+    dims = _summed_axis(op).dimensions
+    if len(dims) < 2:
+        return op
+    second, fastest = dims[-2:]
+    if 1 not in second.strides[:2] or 1 not in fastest.strides[:2]:
+        return op
+    inner = next((n for n in (*range(16, 49), *range(15, 3, -1)) if fastest.size % n == 0), 0)
+    if not inner or inner == fastest.size:
+        return op
+    return _cut(op, fastest, inner)
+
+
+def _cut(op: TensorOp, dimension: Dimension, inner: int) -> TensorOp:
+    """A dimension as two, the inner one of the given size, which divides it."""
+    strides = tuple(inner * s for s in dimension.strides)
+    parts = (
+        replace(dimension, size=dimension.size // inner, strides=strides),
+        replace(dimension, size=inner),
+    )
+    rest = [parts if d is dimension else (d,) for d in op.dimensions]
+    return op.with_dimensions(tuple(d for pair in rest for d in pair))
 
 
 def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Schedule:
@@ -109,7 +131,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     tile = choose_tile(machine.target, kind, m, n)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
-    op = _cut_fastest(op, rows)
+    op = _cut_summed(_cut_fastest(op, rows))
     axes = axes_of(op)
     sizes = {axis.name: axis.size for axis in axes}
     batch = [a for a in axes if a.type == DimType.C]
@@ -205,7 +227,7 @@ def block_sizes(
     if kind.half:
         kc = k  # a partial sum stored in a half type would be rounded once a block
     else:
-        kc = balanced(k, max(MIN_KC, machine.l1 // 2 // (nr * bytes_)), 4)
+        kc = balanced(k, max(MIN_KC, machine.l1 * 3 // 5 // (nr * bytes_)), 4)
     mc = max(mr, machine.l2 // 2 // (kc * bytes_))
     nc = max(nr, machine.l3 // 4 // (kc * bytes_))
     work = max(1, _CALL_WORK[_speed(kind)] // (mc * kc))

@@ -93,7 +93,10 @@ def _matrix_product(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], t
 
 
 def _direct(
-    op: TensorOp, dims: tuple[Dimension, Dimension, list[Dimension]], tile: Tile, store: str
+    op: TensorOp,
+    dims: tuple[Dimension, Dimension, list[Dimension]],
+    tile: Tile,
+    store: str,
 ) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     m, n, summed = dims
     axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]

@@ -159,9 +159,8 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("nest", "no matrix product: nothing is used twice")
-    fastest = min(op.dimensions, key=lambda d: abs(d.strides[op.out]) or 1 << 62)
-    if fastest.type == DimType.C and min(m, n, k) < 128:
-        return Regime("batch", "the batch dimension is the fastest of the output")
+    if _prefers_batch(op, machine):
+        return Regime("batch", "vectors along the batch dimension cost less than packing")
     dims = {t: len(op.of_type(t)) for t in DimType}
     itemsize = element(op.dtype).size
     fits = (m * k + k * n + m * n) * itemsize <= machine.l2 // 2
@@ -169,6 +168,27 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if simple and fits and _consecutive(op):
         return Regime("nest", "operands fit in L2 and are consecutive along the vector side")
     return Regime("blocked", "packed panels pay")
+
+
+# Prices in cycles of one core, as far as they do not depend on the dtype.
+_ELEMENT = 1.5  # moving a lone element: packing it from, or storing it to, a strided tensor
+_STREAM = 1.5  # a vector multiply-add whose operands come from the first-level cache
+_CALL = 150.0  # a kernel call and the loop around it
+
+
+def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
+    """Whether a product whose output is consecutive along a batch dimension is cheaper as vectors
+    along it than as matrix products of strided elements; per multiply-add of one lane."""
+    fastest = min(op.dimensions, key=lambda d: abs(d.strides[op.out]) or 1 << 62)
+    if fastest.type != DimType.C:
+        return False
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    lanes = _lanes(op, machine)
+    summed = max(d.size for d in op.of_type(DimType.K))
+    vectors = -(-fastest.size // lanes)
+    batch = (_STREAM * vectors + _CALL / summed) / fastest.size
+    product = 0.5 / lanes + _ELEMENT * (1 / k + 1 / m + 1 / n)
+    return batch < product
 
 
 def _consecutive(op: TensorOp) -> bool:

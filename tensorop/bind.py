@@ -43,7 +43,7 @@ _AXIS_SLOTS = {
     "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
 }
 _PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
-POLL_WORK = 20_000  # multiply-adds an iteration, above which a loop looks for interruption
+POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 _LINE = 64
@@ -254,9 +254,18 @@ class _Binder:
         words[Node.EXTENT] = self.sizes[loop.axis] if slot < 0 else -1
         words[Node.BLOCK] = loop.block
         words[Node.KLOOP] = self._axis(loop.axis).type == DimType.K
-        words[Node.POLL] = self._work(loop.body, inside) >= POLL_WORK
+        words[Node.POLL] = self._poll_interval(loop, blocks, inside)
         self._set_moves(words, self._moves(loop))
         return words
+
+    def _poll_interval(self, loop: Loop, blocks: dict[str, int], inside: dict[str, int]) -> int:
+        """Every how many iterations a loop looks for interruption: a look costs as much as a small
+        kernel call, and loops that are over soon leave it to the loop around them."""
+        once = max(1, self._work(loop.body, inside))
+        count = -(-blocks[loop.axis] // inside[loop.axis])
+        if once * count < POLL_WORK:
+            return 0
+        return 1 << max(0, (POLL_WORK // once).bit_length() - 1)
 
     def _region(self, loop: Loop, blocks: dict[str, int]) -> Words:
         depth, innermost = 1, loop
@@ -418,9 +427,9 @@ class _Binder:
         (or nothing is), `across` where the depth is, `within` where another part of the lanes
         is than the fastest: lanes are then transposed with lanes."""
         lanes, depth = self._axis(pack.lanes), self._axis(pack.depth)
-        if depth.unit_run(pack.tensor) > 1:
-            return "across"
         consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
+        if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
+            return "across"
         if any(consecutive[:-1]) and self._group(pack) >= MIN_GROUP:
             return "within"
         return "along"
@@ -434,6 +443,7 @@ class _Binder:
         kernel, way = self._copy_kernel(pack), self._way(pack)
         kind = self._element(t).accumulator
         step = kind.part if kernel.planar else kind.size
+        kind_size = self._element(t).size
         lanes_at = np.arange(self._axis(pack.lanes).size, dtype=np.int64) % panels.lanes_block
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
         depth_at = np.arange(self._axis(pack.depth).size, dtype=np.int64) % panels.depth_block
@@ -449,7 +459,12 @@ class _Binder:
             self._set_x(words, pack.lanes, t, pack.width, pack.width, lanes)
             self._set_y(words, pack.depth, t, depth)
         elif way == "across":
-            self._set_x(words, pack.depth, t, vector, panels.depth_block, depth)
+            # In the order of addresses, so that any consecutive dimension of the depth makes runs.
+            source, block = self._offsets(pack.depth, t), panels.depth_block
+            order = np.lexsort((source, np.arange(len(source)) // block))
+            self._set_x_order(
+                words, pack.depth, source[order], kind_size, vector, block, depth[order]
+            )
             self._set_y(words, pack.lanes, t, lanes)
             self._set_y_chunks(words, lanes, step, vector, pack.width)
             self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -462,7 +477,20 @@ class _Binder:
         self, words: Words, name: str, tensor: int, longest: int, granule: int, target: Words
     ) -> None:
         d, size = CopyDescriptor, self._element(tensor).size
-        records, begin = chunks(self._offsets(name, tensor), size, longest, granule)
+        self._set_x_order(words, name, self._offsets(name, tensor), size, longest, granule, target)
+
+    def _set_x_order(
+        self,
+        words: Words,
+        name: str,
+        source: Words,
+        size: int,
+        longest: int,
+        granule: int,
+        target: Words,
+    ) -> None:
+        d = CopyDescriptor
+        records, begin = chunks(source, size, longest, granule)
         words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[name], granule
         words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
         words[d.X_TARGET] = self._keep(target)

@@ -37,7 +37,7 @@ class DimType(StrEnum):
 
 
 class ExecType(StrEnum):
-    """How a dimension is executed: inside the primitive kernel, as a loop, or by several threads."""
+    """How a dimension is executed: inside the primitive, as a loop, or by several threads."""
 
     PRIM = "prim"
     SEQ = "seq"
@@ -215,10 +215,7 @@ class TensorOp:
 
     def _verify_main(self) -> None:
         kinds = {d.type for d in self.dimensions}
-        if len(self.tensors) == 3:
-            allowed = CONTRACTIONS | BINARY
-        else:
-            allowed = UNARY | REDUCTIONS
+        allowed = CONTRACTIONS | BINARY if len(self.tensors) == 3 else UNARY | REDUCTIONS
         if self.main not in allowed:
             raise ValueError(f"{self.main} is no primitive for {len(self.tensors) - 1} input(s)")
         if DimType.K in kinds and self.main not in CONTRACTIONS | REDUCTIONS:

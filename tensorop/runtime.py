@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.abi import BETA_IS_ONE, CallRecord, Frame
 from tensorop.jit.entry import SCALAR_WORDS, Launch, Operand, machine
 from tensorop.jit.records import FRAME_AT, PREPARED_WORDS
 
@@ -102,7 +102,7 @@ def scalars(alpha: np.generic | NDArray[Any], beta: np.generic | NDArray[Any]) -
         if len(data) > _SCALAR_BYTES:
             raise ValueError(f"a scalar of {len(data)} bytes: at most {_SCALAR_BYTES} fit a record")
         raw[first * 8 : first * 8 + len(data)] = data
-    words[CallRecord.READS_OUT] = bool(beta != 0)
+    words[CallRecord.READS_OUT] = BETA_IS_ONE if beta == 1 else bool(beta != 0)
     words[CallRecord.SCALES] = bool(alpha != 1)
     return words
 

@@ -207,7 +207,7 @@ class _Planner:
         tensors = [Tensor(f"in{i}", self.dtype, flag) for i, flag in enumerate(conj)]
         main = Primitive.GEMM
         if len(inputs) == 1:
-            reduction = Primitive.OR if self.dtype == "bool" else Primitive.SUM
+            reduction = Primitive.SUM
             main = reduction if summed else Primitive.COPY
         return TensorOp((*tensors, Tensor("out", self.dtype)), dimensions, main)
 
