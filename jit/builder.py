@@ -19,14 +19,11 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from tensorop.jit.instructions import BIT, INT32, POINTER, VOID, Builder, Whole
 from tensorop.jit.target import Target
 
 WORD = ir.IntType(64)
-BIT = ir.IntType(1)
 BYTE = ir.IntType(8)
-INT32 = ir.IntType(32)
-POINTER = ir.PointerType()
-VOID = ir.VoidType()
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
 Value: TypeAlias = ir.Value
@@ -66,7 +63,8 @@ class Code:
         for argument, label in zip(self.function.args, arguments, strict=False):
             argument.name = label
         self.entry = self.function.append_basic_block("entry")
-        self.builder = ir.IRBuilder(self.function.append_basic_block("body"))
+        self.made: dict[tuple[object, ...], Value] = {}  # what a block need not compute again
+        self.builder = Builder(self.function.append_basic_block("body"))
 
     @property
     def descriptor(self) -> Value:
@@ -86,21 +84,36 @@ class Code:
             self.builder.branch(self.function.basic_blocks[1])
         return self.module
 
-    # constants and integer arithmetic
+    # constants and integer arithmetic, which costs no instruction where the result is known
 
     def int(self, value: int) -> Value:
-        return ir.Constant(WORD, value)
+        return Whole(WORD, value)
 
     def _word(self, value: Integer) -> Value:
-        return self.int(value) if isinstance(value, int) else value
+        return Whole(WORD, value) if isinstance(value, int) else value
 
     def add(self, a: Integer, b: Integer) -> Value:
+        x, y = _known(a), _known(b)
+        if x is not None and y is not None:
+            return self.int(x + y)
+        if x == 0 or y == 0:
+            return self._word(b if x == 0 else a)
         return self.builder.add(self._word(a), self._word(b))
 
     def sub(self, a: Integer, b: Integer) -> Value:
-        return self.builder.sub(self._word(a), self._word(b))
+        x, y = _known(a), _known(b)
+        if x is not None and y is not None:
+            return self.int(x - y)
+        return self._word(a) if y == 0 else self.builder.sub(self._word(a), self._word(b))
 
     def mul(self, a: Integer, b: Integer) -> Value:
+        x, y = _known(a), _known(b)
+        if x is not None and y is not None:
+            return self.int(x * y)
+        if x == 0 or y == 0:
+            return self.int(0)
+        if x == 1 or y == 1:
+            return self._word(b if x == 1 else a)
         return self.builder.mul(self._word(a), self._word(b))
 
     def less(self, a: Integer, b: Integer) -> Value:
@@ -110,7 +123,7 @@ class Code:
         return self.builder.icmp_signed("==", self._word(a), self._word(b))
 
     def nonzero(self, a: Value) -> Value:
-        return self.builder.icmp_signed("!=", a, ir.Constant(a.type, 0))
+        return self.builder.icmp_signed("!=", a, Whole(a.type, 0))
 
     def min(self, a: Integer, b: Integer) -> Value:
         a, b = self._word(a), self._word(b)
@@ -124,7 +137,7 @@ class Code:
 
     def at(self, base: Value, offset: Integer) -> Value:
         """The address `offset` bytes after `base`."""
-        if isinstance(offset, int) and offset == 0:
+        if _known(offset) == 0:
             return base
         return self.builder.gep(base, [self._word(offset)], source_etype=BYTE)
 
@@ -134,14 +147,14 @@ class Code:
     def store(self, value: Value, address: Value, align: Count = 1) -> None:
         self.builder.store(value, address, align=align)
 
-    def prefetch(self, address: Value) -> None:
-        """Ask for a line that will be read soon, in every cache; any address will do."""
-        flags = [ir.Constant(INT32, flag) for flag in (0, 3, 1)]  # read, keep, data
+    def prefetch(self, address: Value, *, near: bool = True) -> None:
+        """Ask for a line that will be read soon, in every cache, or in all but the nearest; any
+        address will do."""
+        flags = [Whole(INT32, flag) for flag in (0, 3 if near else 2, 1)]  # read, keep, data
         self.intrinsic("llvm.prefetch.p0", VOID, [address, *flags])
 
     def _word_address(self, record: Value, index: Integer) -> Value:
-        index = self.int(int(index)) if isinstance(index, int) else index
-        return self.builder.gep(record, [index], source_etype=WORD)
+        return self.builder.gep(record, [self._word(index)], source_etype=WORD)
 
     def word(self, record: Value, index: Integer) -> Value:
         """Word `index` of a record, as an integer."""
@@ -157,10 +170,7 @@ class Code:
     def stack(self, type_: ir.Type, count: Count = 1, align: Count = 64) -> Value:
         """A block on the stack that lives as long as the call."""
         with self.builder.goto_block(self.entry):
-            block = self.builder.alloca(type_, ir.Constant(INT32, count))
-        block.align = align
-        block.type = POINTER
-        return block
+            return self.builder.reserve(type_, count, align)
 
     # control flow
 
@@ -308,9 +318,13 @@ class Code:
 
     def call_address(self, address: Value, result: ir.Type, arguments: Sequence[Value]) -> Value:
         """Call the function at an address."""
-        # llvmlite takes a callee's signature from its type, so a copy of the pointer is given one.
-        callee = self.builder.gep(address, [self.int(0)], source_etype=BYTE)
-        callee.type = ir.FunctionType(result, [a.type for a in arguments]).as_pointer()
-        return self.builder.call(callee, list(arguments))
+        return self.builder.call_as(result, address, arguments)
 
     intrinsic = call
+
+
+def _known(value: Integer) -> int | None:
+    """The number, where it is one already."""
+    if isinstance(value, int):
+        return value
+    return value.value if isinstance(value, Whole) else None

@@ -17,6 +17,7 @@ from typing import Protocol
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from tensorop.debug import Level, show
 from tensorop.jit.arena import Arena
 from tensorop.jit.blob import flatten
 from tensorop.jit.target import Target, current_target
@@ -97,7 +98,10 @@ def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
         with _lock:
             address = _addresses.get(key)
             if address is None:
-                address = load_kernel(kernel.generate(target), target)
+                module = kernel.generate(target)
+                show(Level.IR, lambda: str(module))
+                show(Level.ASSEMBLY, lambda: assembly(module, target))
+                address = load_kernel(module, target)
                 _addresses[key] = address
     return address
 

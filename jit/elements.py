@@ -10,7 +10,7 @@ Half types are computed in float32, bool by and/or, integers wrap as numpy's do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import INT32, Code, Value
+from tensorop.jit.instructions import Literal, Whole, vector_type
 from tensorop.jit.half import narrow, widen
 
 Number = tuple[Value, ...]
@@ -145,8 +146,7 @@ class Arithmetic:
         self.type = self._vector(element_.computed)
 
     def _vector(self, scalar: ir.Type, lanes: int | None = None) -> ir.Type:
-        lanes = self.lanes if lanes is None else lanes
-        return scalar if lanes == 1 else ir.VectorType(scalar, lanes)
+        return vector_type(scalar, self.lanes if lanes is None else lanes)
 
     def shaped(self, scalar: ir.Type) -> ir.Type:
         """`scalar`, in as many lanes as a part has."""
@@ -159,12 +159,7 @@ class Arithmetic:
         return (self._part(value), *[self._part(0)] * (self.element.parts - 1))
 
     def _part(self, value: float) -> Value:
-        scalar = ir.Constant(
-            self.element.computed, float(value) if self.element.is_float else int(value)
-        )
-        if self.lanes == 1:
-            return scalar
-        return ir.Constant(self.type, [scalar] * self.lanes if value else None)
+        return _constant(self.element.computed, self.lanes, value)
 
     @property
     def zero(self) -> Number:
@@ -177,10 +172,17 @@ class Arithmetic:
     def _splat(self, part: Value) -> Value:
         if self.lanes == 1:
             return part
-        undefined = ir.Constant(self.type, ir.Undefined)
-        first = self.builder.insert_element(undefined, part, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
-        return self.builder.shuffle_vector(first, undefined, zeros)
+        return self._repeated(part, self.lanes)
+
+    def _repeated(self, scalar: Value, lanes: int) -> Value:
+        """A scalar in every lane."""
+        key = (self.builder.block, scalar, lanes)
+        if key not in self.code.made:
+            nothing = Literal(vector_type(scalar.type, lanes), "poison")
+            first = self.builder.insert_element(nothing, scalar, Whole(INT32, 0))
+            every = Literal(vector_type(INT32, lanes), "zeroinitializer")
+            self.code.made[key] = self.builder.shuffle_vector(first, nothing, every)
+        return self.code.made[key]
 
     # memory
 
@@ -230,9 +232,9 @@ class Arithmetic:
         if self.element.parts == 1:
             return self._narrow(value[0])
         if self.lanes == 1:
-            pair = ir.Constant(ir.VectorType(self.element.storage, 2), ir.Undefined)
+            pair: Value = Literal(vector_type(self.element.storage, 2), "poison")
             for i, part in enumerate(value):
-                pair = self.builder.insert_element(pair, part, ir.Constant(ir.IntType(32), i))
+                pair = self.builder.insert_element(pair, part, Whole(INT32, i))
             return pair
         order = [i + odd * self.lanes for i in range(self.lanes) for odd in (0, 1)]
         return self.builder.shuffle_vector(value[0], value[1], _indices(order))
@@ -241,7 +243,7 @@ class Arithmetic:
         if self.element.half:
             return widen(self.code, raw, self.element.half)
         if self.element.kind == "b":  # any non-zero byte is true
-            truth = self.builder.icmp_unsigned("!=", raw, ir.Constant(raw.type, _null(raw.type)))
+            truth = self.builder.icmp_unsigned("!=", raw, Literal(raw.type, _null(raw.type)))
             return self.builder.zext(truth, raw.type)
         return raw
 
@@ -250,13 +252,12 @@ class Arithmetic:
 
     def _mask(self, lanes: int, count: Value) -> Value:
         scalar = ir.IntType(8 * min(self.element.part, 8))
-        type_ = ir.VectorType(scalar, lanes)
-        count = self.builder.trunc(count, scalar) if scalar.width < 64 else count
-        undefined = ir.Constant(type_, ir.Undefined)
-        first = self.builder.insert_element(undefined, count, ir.Constant(ir.IntType(32), 0))
-        limit = self.builder.shuffle_vector(first, undefined, _indices([0] * lanes))
-        iota = ir.Constant(type_, [ir.Constant(scalar, i) for i in range(lanes)])
-        return self.builder.icmp_unsigned("<", iota, limit)
+        key = (self.builder.block, count, lanes, scalar.width)
+        if key not in self.code.made:
+            short = self.builder.trunc(count, scalar)
+            limit, places = self._repeated(short, lanes), _numbers(scalar, range(lanes))
+            self.code.made[key] = self.builder.icmp_unsigned("<", places, limit)
+        return self.code.made[key]
 
     def _masked(
         self, what: str, type_: ir.Type, address: Value, count: Value, raw: Value | None = None
@@ -266,9 +267,9 @@ class Arithmetic:
             count = self.code.mul(count, 2)
         mask = self._mask(lanes, count)
         suffix = f"v{lanes}{_mangled(type_.element)}.p0"
-        align = ir.Constant(ir.IntType(32), 1)
+        align = Whole(INT32, 1)
         if raw is None:
-            nothing = ir.Constant(type_, None)
+            nothing = Literal(type_, "zeroinitializer")
             return self.code.intrinsic(
                 f"llvm.masked.load.{suffix}", type_, [address, align, mask, nothing]
             )
@@ -280,7 +281,7 @@ class Arithmetic:
 
     def _load_some(self, type_: ir.Type, address: Value, count: Value) -> Value:
         buffer = self.code.stack(type_)
-        self.code.store(ir.Constant(type_, None), buffer)
+        self.code.store(Literal(type_, "zeroinitializer"), buffer)
         self._copy_elements(address, buffer, count)
         return self.code.load(buffer, type_)
 
@@ -390,17 +391,29 @@ class Arithmetic:
 
     def _extract(self, part: Value, lanes: range) -> Value:
         if len(lanes) == 1:
-            return self.builder.extract_element(part, ir.Constant(ir.IntType(32), lanes[0]))
+            return self.builder.extract_element(part, Whole(INT32, lanes[0]))
         return self.builder.shuffle_vector(part, part, _indices(list(lanes)))
 
 
-def _indices(lanes: list[int]) -> ir.Constant:
-    type_ = ir.VectorType(ir.IntType(32), len(lanes))
-    return ir.Constant(type_, [ir.Constant(ir.IntType(32), i) for i in lanes])
+def _constant(scalar: ir.Type, lanes: int, value: float) -> Literal:
+    """`value` in every lane."""
+    number = int(value) if isinstance(scalar, ir.IntType) else float(value)
+    text = ir.Constant(scalar, number).get_reference()
+    return Literal(vector_type(scalar, lanes), text if lanes == 1 else f"splat ({scalar} {text})")
 
 
-def _null(type_: ir.Type) -> Any:
-    return None if isinstance(type_, ir.VectorType) else 0
+def _numbers(scalar: ir.Type, values: Sequence[int]) -> Literal:
+    """A vector of integers."""
+    texts = (f"{scalar} {value}" for value in values)
+    return Literal(vector_type(scalar, len(values)), f"<{', '.join(texts)}>")
+
+
+def _indices(lanes: list[int]) -> Literal:
+    return _numbers(INT32, lanes)
+
+
+def _null(type_: ir.Type) -> str:
+    return "zeroinitializer" if isinstance(type_, ir.VectorType) else "0"
 
 
 def _mangled(scalar: ir.Type) -> str:

@@ -12,6 +12,7 @@ An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +23,14 @@ from tensorop.jit.builder import VOID, Code, Value
 from tensorop.jit.elements import Arithmetic, Number, element
 from tensorop.jit.gemm_abi import GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
-from tensorop.jit.gemm_tile import Columns, PackedColumns, Rows, StridedColumns, TileProduct
+from tensorop.jit.gemm_tile import (
+    Columns,
+    PackedColumns,
+    Rows,
+    StridedColumns,
+    TileProduct,
+    errand_depth,
+)
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import tail_columns
 
@@ -144,7 +152,8 @@ class _MacroKernel:
         if self.kernel.b == "packed":
             step = nr * self.accumulator.size
             plane = nr * self.part if self.accumulator.parts == 2 else 0
-            return PackedColumns(columns, address, step, self.b_block, plane)
+            ahead = self.b_panel if columns == nr else None
+            return PackedColumns(columns, address, step, self.b_block, plane, ahead)
         offsets: list[Value] = []
         if valid is not None:  # columns that do not exist repeat the last one that does
             last = code.sub(valid, 1)
@@ -177,9 +186,18 @@ class _MacroKernel:
         code, width, lanes = self.code, columns.columns, self.lanes
         row = code.mul(m, self.element.size)
         # Where K is short and nothing is packed, C is small, and in the cache already.
-        if self.kernel.a == "packed" or self.kernel.batch_reduce:
+        prefetch: Callable[[Value], None] | None = None
+        unrolled = self._unroll(self.kernel.vectors * width) > 1
+        if self.kernel.a == "packed" and not unrolled and not self.kernel.batch_reduce:
+
+            def prefetch(column: Value) -> None:
+                self.result.prefetch(row, code.add(n, column), 1, self.kernel.vectors, lanes)
+
+            with code.when(code.less(self.k, errand_depth(width))):
+                self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
+        elif self.kernel.a == "packed" or self.kernel.batch_reduce:
             self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
-        sums = self._product(address, self.kernel.vectors, columns, lanes, None)
+        sums = self._product(address, self.kernel.vectors, columns, lanes, None, prefetch)
         with code.either(self.result.needs_scalars()) as (then, otherwise):
             with then:
                 self.buffer.put(sums, 0, width, lanes)
@@ -203,7 +221,13 @@ class _MacroKernel:
         self.buffer.put(sums, row, columns.columns, self.lanes)
 
     def _product(
-        self, address: Value, vectors: int, columns: Columns, lanes: int, count: Value | None
+        self,
+        address: Value,
+        vectors: int,
+        columns: Columns,
+        lanes: int,
+        count: Value | None,
+        errand: Callable[[Value], None] | None = None,
     ) -> list[Number]:
         code, accumulator = self.code, self.accumulator
         whole = vectors == self.kernel.vectors and columns.columns == self.kernel.columns
@@ -220,7 +244,7 @@ class _MacroKernel:
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
         unroll = self._unroll(vectors * columns.columns) if whole else 1
-        return TileProduct(vector, parts, rows, columns).compute(self.k, blocks, unroll)
+        return TileProduct(vector, parts, rows, columns).compute(self.k, blocks, unroll, errand)
 
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""

@@ -16,7 +16,7 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -26,6 +26,8 @@ from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
 LINE = 64  # bytes of a cache line
+SPREAD = 9  # steps of K between two errands: a few lines of memory each may be on their way
+LATENCY = 16  # steps of K after the last errand
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
 
@@ -68,18 +70,24 @@ class Rows:
 
 @dataclass(frozen=True)
 class PackedColumns:
-    """The broadcast side in a panel: the elements of one step of K are consecutive."""
+    """The broadcast side in a panel: the elements of one step of K are consecutive.
+
+    ahead: bytes to the next panel, which is asked for meanwhile (into L2); None for not at all.
+    """
 
     columns: int
     address: Value
     step: int
     block: Step
     plane: int
+    ahead: Value | None = None
 
     def pointers(self, code: Code, block: Value) -> list[Value]:
         return [code.at(self.address, code.mul(block, self.block))]
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
+        if self.ahead is not None and column == 0:
+            scalar.code.prefetch(scalar.code.at(pointers[0], self.ahead), near=False)
         place = scalar.code.at(pointers[0], column * scalar.element.part)
         number = scalar.load(place)
         if self.plane:
@@ -140,6 +148,11 @@ def opaque(code: Code, address: Value) -> Value:
     return code.builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [address], False)
 
 
+def errand_depth(columns: int) -> int:
+    """How long K must be for the errands of a tile: their steps, and time for the last of them."""
+    return SPREAD * columns + LATENCY
+
+
 class TileProduct:
     """The accumulators of a tile after all of K."""
 
@@ -149,13 +162,25 @@ class TileProduct:
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
 
-    def compute(self, depth: Value, blocks: Value | None, unroll: int) -> list[Number]:
-        """acc[column * vectors + vector] = the sum of `depth` products, of every block."""
+    def compute(
+        self,
+        depth: Value,
+        blocks: Value | None,
+        unroll: int,
+        errand: Callable[[Value], None] | None = None,
+    ) -> list[Number]:
+        """acc[column * vectors + vector] = the sum of `depth` products, of every block.
+
+        errand: code to run once for every column, a few steps of K apart, before the end of a long
+        K: what it asks of memory should neither come at once nor too late.
+        """
         zeros = [
             part
             for _ in range(self.rows.vectors * self.columns.columns)
             for part in self.vector.zero
         ]
+        if blocks is None and errand is not None:
+            return self._numbers(self._block_with_errand(zeros, depth, errand))
         if blocks is None:
             return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
         with self.code.repeat(blocks, zeros) as carried:
@@ -180,6 +205,30 @@ class TileProduct:
         with code.reduce(depth, carried.values, start=whole) as carried:
             carried.update(self._steps(carried.values, 1))
         return carried.values[len(state) :]
+
+    def _block_with_errand(
+        self, flat: list[Value], depth: Value, errand: Callable[[Value], None]
+    ) -> list[Value]:
+        code, columns = self.code, self.columns.columns
+        start = code.int(0)
+        state = self.rows.pointers(code, start) + self.columns.pointers(code, start)
+        short = code.less(depth, errand_depth(columns))
+        errands = code.builder.select(short, code.int(0), code.int(columns))
+        before = code.max(code.sub(depth, errand_depth(columns)), 0)
+        values = [*state, *flat]
+        values = self._steps_of(before, values)
+        with code.reduce(errands, values) as outer:
+            errand(outer.index)
+            with code.repeat(code.int(SPREAD), outer.values) as carried:
+                carried.update(self._steps(carried.values, 1))
+            outer.update(carried.values)
+        done = code.add(before, code.mul(errands, SPREAD))
+        return self._steps_of(code.sub(depth, done), outer.values)[len(state) :]
+
+    def _steps_of(self, count: Value, values: list[Value]) -> list[Value]:
+        with self.code.reduce(count, values) as carried:
+            carried.update(self._steps(carried.values, 1))
+        return carried.values
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:
         """`count` steps of K on [addresses, sums]."""

@@ -26,6 +26,7 @@ POINTER = ir.PointerType()
 INT32 = ir.IntType(32)
 
 _RELATIONS = {"<": "lt", ">": "gt", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge"}
+_EQUALITY = {"==": "eq", "!=": "ne"}  # of integers, whatever their sign
 
 
 @cache
@@ -53,6 +54,16 @@ class Literal:
 
     def get_reference(self) -> str:
         return self.reference
+
+
+class Whole(Literal):
+    """An integer constant: arithmetic on known numbers need not be generated."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, type_: ir.Type, value: int) -> None:
+        super().__init__(type_, str(int(value)))
+        self.value = int(value)
 
 
 class Instruction(Literal):
@@ -103,12 +114,12 @@ def _conversion(operation: str) -> Callable[..., Value]:
     return write
 
 
-def _comparison(operation: str, prefix: str) -> Callable[..., Instruction]:
+def _comparison(operation: str, prefix: str, **plain: str) -> Callable[..., Instruction]:
+    names = {sign: prefix + name for sign, name in _RELATIONS.items()} | plain
+
     def write(self: Builder, relation: str, a: Value, b: Value, name: str = "") -> Instruction:
-        condition = _RELATIONS.get(relation, relation)
-        if condition not in ("eq", "ne", "uno", "ord") or operation == "fcmp":
-            condition = condition if condition in ("uno", "ord") else prefix + condition
         lanes = a.type.count if isinstance(a.type, ir.VectorType) else 1
+        condition = names.get(relation, relation)  # uno and ord have no sign
         text = f"{operation} {condition} {_operand(a)}, {b.get_reference()}"
         return self.define(vector_type(BIT, lanes), text)
 
@@ -172,8 +183,8 @@ class Builder(ir.IRBuilder):
     ptrtoint = _conversion("ptrtoint")
     inttoptr = _conversion("inttoptr")
 
-    icmp_signed = _comparison("icmp", "s")
-    icmp_unsigned = _comparison("icmp", "u")
+    icmp_signed = _comparison("icmp", "s", **_EQUALITY)
+    icmp_unsigned = _comparison("icmp", "u", **_EQUALITY)
     fcmp_ordered = _comparison("fcmp", "o")
     fcmp_unordered = _comparison("fcmp", "u")
 

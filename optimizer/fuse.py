@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorop.ir import Dimension, TensorOp
-from tensorop.optimizer.result import PassResult, describe
+from tensorop.optimizer.result import PassResult, describe, traced
 
 
+@traced
 def fuse(op: TensorOp, min_kernel: int | None = None) -> PassResult:
     """Fuse dimensions.
 

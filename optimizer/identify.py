@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.result import PassResult, listing, traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class IdentifyResult(PassResult):
     transposes: bool = False
 
 
+@traced
 def identify(op: TensorOp) -> IdentifyResult:
     """Choose the PRIM dimensions and the primitive.
 

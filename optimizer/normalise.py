@@ -9,11 +9,12 @@ Execution types stay."""
 from __future__ import annotations
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.result import PassResult, listing, traced
 
 _RANK = {DimType.C: 0, DimType.M: 1, DimType.N: 2, DimType.K: 3}
 
 
+@traced
 def normalise(op: TensorOp) -> PassResult:
     """Drop dimensions of size 1 and sort the rest.
 

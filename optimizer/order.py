@@ -15,9 +15,10 @@ their order."""
 from __future__ import annotations
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.result import PassResult, listing, traced
 
 
+@traced
 def order(op: TensorOp) -> PassResult:
     """Sort the loops.
 

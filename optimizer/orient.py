@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorop.ir import Axis, Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult
+from tensorop.optimizer.result import PassResult, traced
 
 SCATTER = 16.0  # multiply-adds of a vector unit that storing one lone element costs
 _OTHER = {DimType.M: DimType.N, DimType.N: DimType.M}
@@ -37,6 +37,7 @@ def _exchanged(d: Dimension) -> Dimension:
     return replace(d, type=_OTHER.get(d.type, d.type), strides=(in1, in0, out))
 
 
+@traced
 def orient(op: TensorOp, lanes: int) -> OrientResult:
     """Put the better vector side first.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.result import PassResult, listing, traced
 
 BALANCED = 0.9  # a thread may idle this much short of the whole region
 
@@ -28,6 +28,7 @@ class ParallelResult(PassResult):
     needs_partial_sums: bool = False
 
 
+@traced
 def parallelise(op: TensorOp, threads: int) -> ParallelResult:
     """Make loops SHARED until there are enough shares for the team.
 

@@ -2,13 +2,20 @@
 
 Every pass of the optimizer is a function from a `TensorOp` (and a few numbers) to a `PassResult`.
 A pass that decides more than an operation can say returns a subclass with further fields. The
-notes of all passes, in order, are what `plan.explain()` prints."""
+notes of all passes, in order, are what `plan.explain()` prints. A pass is marked `traced`: at debug
+level 2 it prints the dimensions before and after."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
+from tensorop.debug import Level, show
 from tensorop.ir import Dimension, TensorOp
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +24,30 @@ class PassResult:
 
     op: TensorOp
     note: str
+
+
+R = TypeVar("R", bound=PassResult)
+Pass = Callable[Concatenate[TensorOp, P], R]
+
+
+def traced(step: Pass[P, R]) -> Pass[P, R]:
+    """The pass, showing its work at debug level 2."""
+
+    @wraps(step)
+    def run(op: TensorOp, *args: P.args, **kwargs: P.kwargs) -> R:
+        result = step(op, *args, **kwargs)
+        show(Level.PASSES, lambda: _changes(step.__name__, op, result))
+        return result
+
+    return run
+
+
+def _changes(name: str, before: TensorOp, result: PassResult) -> str:
+    lines = [f"{name}: {result.note}"]
+    for when, op in (("before", before), ("after", result.op)):
+        dimensions = (f"{d.exec} {describe(d)} {d.strides}" for d in op.dimensions)
+        lines.append(f"  {when:<6} {', '.join(dimensions) or 'one point'}")
+    return "\n".join(lines)
 
 
 def describe(dimension: Dimension) -> str:

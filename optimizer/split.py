@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult, describe
+from tensorop.optimizer.result import PassResult, describe, traced
 
 MULTIPLES: Mapping[DimType, int] = {DimType.M: 16, DimType.N: 4, DimType.K: 1, DimType.C: 1}
 
@@ -58,6 +58,7 @@ class SplitResult(PassResult):
     blocks: tuple[Block, ...]
 
 
+@traced
 def split(
     op: TensorOp,
     max_kernel: int | Mapping[DimType, int],

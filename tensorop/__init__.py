@@ -10,6 +10,8 @@ Three doors, each a thin layer on the one below: `einsum` and its relatives beha
 as they are.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from tensorop._version import __version__
 from tensorop.einsum import cache_info, einsum
 from tensorop.errors import EinsumError
@@ -23,9 +25,11 @@ from tensorop.functions import (
     transpose,
     vecdot,
 )
-from tensorop.operation import TensorOperation
-from tensorop.plan import Plan, cache_clear, compile
 from tensorop.threads import get_num_threads, set_num_threads, threads
+
+if TYPE_CHECKING:
+    from tensorop.operation import TensorOperation
+    from tensorop.plan import Plan, cache_clear, compile
 
 __all__ = [
     "EinsumError",
@@ -48,3 +52,25 @@ __all__ = [
     "transpose",
     "vecdot",
 ]
+
+# These two doors open into the back end, which takes llvmlite and all generators with it: several
+# times what the rest of the package takes to import. They are loaded when they are first used.
+_LATER = {
+    "Plan": "tensorop.plan",
+    "TensorOperation": "tensorop.operation",
+    "cache_clear": "tensorop.plan",
+    "compile": "tensorop.plan",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'tensorop' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

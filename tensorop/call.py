@@ -7,16 +7,30 @@ immutable and may be run by many threads at once: temporaries belong to the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
-from tensorop.executable import Executable, plan_for
+from tensorop.ir import TensorOp
 from tensorop.program import Array, Program
-from tensorop.widened import Widened
+
+if TYPE_CHECKING:
+    from tensorop.executable import Executable
+    from tensorop.widened import Widened
+
+
+@cache
+def _back_end() -> Callable[[TensorOp, int | None], Executable | Widened]:
+    """What makes an operation executable."""
+    # Imported with the first plan: llvmlite and the generators take several times as long to import
+    # as everything that comes before them.
+    from tensorop.executable import plan_for
+
+    return plan_for
 
 
 class Call:
@@ -29,7 +43,7 @@ class Call:
 
     def __init__(self, program: Program, threads: int | None) -> None:
         self.program = program
-        self._executables = tuple(plan_for(step.op, threads) for step in program.steps)
+        self._executables = tuple(_back_end()(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()

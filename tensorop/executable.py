@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorop.bind import bind
+from tensorop.debug import Level, show
+from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import host_machine
@@ -127,6 +129,7 @@ class Executable:
             with self._lock:
                 machine = host_machine()
                 planned = plan_stages(self.op, machine, threads, optimize=self._optimize)
+                _show(self.op, [stage.schedule for stage in planned])
                 ready = tuple(self._prepare(stage, threads) for stage in planned)
                 self._ready[threads] = ready
         return ready
@@ -156,6 +159,13 @@ class Executable:
             inputs.reverse()
         in0, in1 = [*inputs, nothing][:2]
         return in0, in1, count - 1, bias
+
+
+def _show(op: TensorOp, schedules: list[Schedule]) -> None:
+    """What the debug levels say of a new plan."""
+    show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
+    lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
+    show(Level.PASSES, lambda: "\n".join(lines))
 
 
 def scalar_type(dtype: str) -> np.dtype[Any]:

@@ -7,9 +7,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tensorop.ir import BIAS, Call, Dimension, ExecType, Loop, Pack, Schedule, Step, TensorOp
+from tensorop.optimizer.result import listing
+
+
+def summary(op: TensorOp, schedules: Sequence[Schedule]) -> str:
+    """A planned operation in one line."""
+    steps = (step for schedule in schedules for _, step in schedule.steps())
+    kernels = dict.fromkeys(step.kernel.name for step in steps if isinstance(step, Call))
+    shares = max(schedule.shares for schedule in schedules)
+    over = f"{op.main} in {op.dtype} over {listing(op.dimensions)}"
+    return f"{over}: {', '.join(kernels)}, {shares} share{'s' if shares > 1 else ''}"
 
 
 def describe(schedule: Schedule) -> Iterator[str]:

@@ -26,6 +26,7 @@ from tensorop.jit.compiler import assembly
 from tensorop.jit.target import current_target
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
+from tensorop.widened import Widened
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +96,7 @@ class Plan:
                 raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
 
     @property
-    def executables(self) -> tuple[Executable, ...]:
+    def executables(self) -> tuple[Executable | Widened, ...]:
         """One for every step, in order."""
         return self._call.executables
 
@@ -131,7 +132,7 @@ class Plan:
         """How it runs, and why: dimensions, what each pass did, the loop nest, the kernels."""
         program = self._call.program
         shapes = ", ".join(f"{'x'.join(map(str, s)) or '()'} {d}" for s, _, d, _ in self._layouts)
-        lines = [f"{self.spec}   {shapes}", f"{self.flops:,} flops, {self.bytes:,} bytes"]
+        lines = [f"{self.spec}   {shapes}", self._work()]
         if program.view is not None:
             lines.append("a view of the operand: nothing is computed")
         for i, copy in enumerate(program.copies):
@@ -144,6 +145,12 @@ class Plan:
             for schedule in executable.schedules:
                 lines += [f"  {line}" for line in describe(schedule)]
         return "\n".join(lines)
+
+    def _work(self) -> str:
+        """Arithmetic, memory, and how much of the one there is for the other: what a roofline
+        asks."""
+        intensity = f", {self.flops / self.bytes:.3g} flops a byte" if self.bytes else ""
+        return f"{self.flops:,} flops, {self.bytes:,} bytes{intensity}"
 
     def kernels(self) -> tuple[Any, ...]:
         """The descriptions of all kernels it calls, each once."""
@@ -231,8 +238,9 @@ def _nth(dtypes: Any, i: int, count: int) -> np.dtype[Any]:
     if isinstance(dtypes, (list, tuple)):
         if len(dtypes) != count:
             raise ValueError(f"{len(dtypes)} dtypes for {count} operands")
-        return np.dtype(dtypes[i])
-    return np.dtype(dtypes)
+        dtypes = dtypes[i]
+    dtype: np.dtype[Any] = np.dtype(dtypes)
+    return dtype
 
 
 def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -> Layout:

@@ -13,6 +13,7 @@ the middle of another one, gets a buffer of its own.
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from tensorop.jit.records import FRAME_AT, PREPARED_WORDS
 Words = NDArray[np.int64]
 
 _SCALAR_BYTES = 32
-_LINE, _PAGE = 64, 4096
+_LINE, _PAGE, _HUGE_PAGE = 64, 4096, 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +144,21 @@ def run(
 
 
 class _Buffer:
-    """Aligned memory: to a cache line, large ones to a page."""
+    """Aligned memory: to a cache line, large ones to a page. Panels are read over and over, so the
+    largest ones ask for huge pages, where the system has them: that saves translating addresses."""
 
-    __slots__ = ("address", "size", "_memory")
+    __slots__ = ("_memory", "address", "size")
 
     def __init__(self, size: int) -> None:
-        align = _PAGE if size >= _PAGE else _LINE
+        align = _LINE if size < _PAGE else _PAGE if size < _HUGE_PAGE // 2 else _HUGE_PAGE
         self.size = -(-size // align) * align
-        self._memory = np.empty(self.size + align, np.uint8)
-        base = self._memory.ctypes.data
+        self._memory: mmap.mmap | NDArray[np.uint8]
+        if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            self._memory = mmap.mmap(-1, self.size + align)
+            self._memory.madvise(mmap.MADV_HUGEPAGE)
+        else:
+            self._memory = np.empty(self.size + align, np.uint8)
+        base = np.frombuffer(self._memory, np.uint8).ctypes.data
         self.address = base + -base % align
 
 

@@ -78,6 +78,14 @@ def set_num_threads(n: int) -> None:
     ------
     TypeError, ValueError
         n is no integer, or less than 1.
+
+    Examples
+    --------
+    >>> before = get_num_threads()
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+    >>> set_num_threads(before)
     """
     _process.set(_checked(n))
 

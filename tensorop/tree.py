@@ -207,8 +207,7 @@ class _Planner:
         tensors = [Tensor(f"in{i}", self.dtype, flag) for i, flag in enumerate(conj)]
         main = Primitive.GEMM
         if len(inputs) == 1:
-            reduction = Primitive.SUM
-            main = reduction if summed else Primitive.COPY
+            main = Primitive.SUM if summed else Primitive.COPY
         return TensorOp((*tensors, Tensor("out", self.dtype)), dimensions, main)
 
     def _text(self, inputs: tuple[int, ...], target: dict[int, int]) -> str:

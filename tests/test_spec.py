@@ -247,7 +247,7 @@ def test_one_operand_steps() -> None:
     assert program("ij->ji", (2, 3)).view is not None
     assert program("ij->ji", (2, 3), scaled=True).steps[0].op.main == Primitive.COPY
     assert program("ij->j", (2, 3)).steps[0].op.main == Primitive.SUM
-    assert program("ij->j", (2, 3), dtype="?").steps[0].op.main == Primitive.OR
+    assert program("ij->j", (2, 3), dtype="?").steps[0].op.main == Primitive.SUM
     assert program("ij->ji", (2, 3), dtype="c8", conj=(0,)).steps[0].op.tensors[0].conj
     assert program("ij->ji", (2, 3), conj=(0,)).view is not None
     (step,) = program("iij->j", (3, 3, 4)).steps

@@ -105,7 +105,10 @@ def assert_right(
     magnitude = _magnitude(plain, before, alpha, beta, bias)
     k = op.size_of(DimType.K) + 3
     eps = float(_finfo(reference.accumulator(op.dtype)).eps)
-    slack = _stretch(op.last_touch, expected, c * k * eps * magnitude)
+    bound = c * k * eps * magnitude
+    if op.main == Primitive.PROD:
+        bound = bound + k * _underflow(plain, before, bias)
+    slack = _stretch(op.last_touch, expected, bound)
     final = _run(op, before, wide, alpha, beta, bias)
     actual = out.view(op.dimensions, op.out)
     assert_close(actual, final, np.abs(final), 1, slack=slack, c=c)
@@ -147,6 +150,20 @@ def _magnitude(
     alpha, beta = (None if s is None else np.abs(s) for s in (alpha, beta))
     against = None if bias is None else bias.map(lambda a: np.abs(a.astype(wide)).astype(real))
     return _run(op, absolute, real, alpha, beta, against)
+
+
+def _underflow(op: TensorOp, operands: Sequence[Operand], bias: Operand | None) -> Array:
+    """What a partial product may lose where it leaves the range of normal numbers: its smallest
+    step, times all factors above 1 that may come after it."""
+    wide = np.dtype(np.zeros(1, reference.higher_precision(op.dtype)).real.dtype)
+    tensors = tuple(Tensor(t.role, wide.name) for t in op.tensors)
+
+    def grown(x: Operand) -> Operand:
+        return x.map(lambda a: np.maximum(np.abs(a).astype(wide), 1))
+
+    factors, start = [grown(x) for x in operands], None if bias is None else grown(bias)
+    unit = _tiny(_finfo(reference.accumulator(op.dtype)))
+    return unit * _run(replace(op, tensors=tensors), factors, wide, None, None, start)
 
 
 def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
