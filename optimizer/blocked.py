@@ -230,7 +230,7 @@ def block_sizes(
         kc = balanced(k, max(MIN_KC, machine.l1 * 3 // 5 // (nr * bytes_)), 4)
     mc = max(mr, machine.l2 // 2 // (kc * bytes_))
     nc = max(nr, machine.l3 // 4 // (kc * bytes_))
-    work = max(1, _CALL_WORK[_speed(kind)] // (mc * kc))
+    work = max(1, _call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
     if threads > 1 and share_m:
         mc = min(mc, -(-m // (threads * max(1, round(m / (threads * mc))))))
@@ -239,13 +239,16 @@ def block_sizes(
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
 
 
-# Multiply-adds in one kernel call, so that it lasts some milliseconds at most: between calls the
-# driver looks for interruption.
-_CALL_WORK = {"vector": 400_000_000, "slow": 10_000_000}
+CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 10 ms
+CALL_SCALARS = 5_000_000  # the same without vectors
 
 
-def _speed(kind: Element) -> str:
-    return "vector" if kind.is_float and kind.vectorises else "slow"
+def _call_work(machine: Machine, kind: Element) -> int:
+    """Multiply-adds in one kernel call, so that it does not last: between calls the driver looks
+    for interruption."""
+    if not (kind.is_float and kind.vectorises):
+        return CALL_SCALARS
+    return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2
 
 
 def balanced(size: int, largest: int, multiple: int) -> int:

@@ -86,6 +86,23 @@ def overlapping(dimensions: Sequence[Dimension], tensor: int) -> bool:
     return np.unique(offsets).size < offsets.size
 
 
+def apart(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    dimensions: Sequence[Dimension],
+    tensors: tuple[int, int],
+) -> bool:
+    """Whether what the dimensions reach in one array ends before it begins in the other: the cheap
+    answer to `shares_elements`, and the usual one."""
+    spans = []
+    for array, tensor in zip((first, second), tensors, strict=True):
+        low, high = reach(dimensions, tensor)
+        base: int = array.__array_interface__["data"][0]
+        spans.append((base + low * array.itemsize, base + (high + 1) * array.itemsize))
+    (a_start, a_stop), (b_start, b_stop) = spans
+    return a_stop <= b_start or b_stop <= a_start
+
+
 def shares_elements(
     first: NDArray[Any],
     second: NDArray[Any],

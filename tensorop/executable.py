@@ -51,7 +51,17 @@ class Executable:
     call.
     """
 
-    __slots__ = ("_defaults", "_lock", "_optimize", "_ready", "_reduces", "_scalar", "op", "threads")
+    __slots__ = (
+        "_adds",
+        "_defaults",
+        "_lock",
+        "_optimize",
+        "_ready",
+        "_reduces",
+        "_scalar",
+        "op",
+        "threads",
+    )
 
     def __init__(self, op: TensorOp, optimize: bool, threads: int | None) -> None:
         small = prod(d.size for d in op.dimensions) < SHARE_WORK
@@ -59,7 +69,7 @@ class Executable:
         self.threads = 1 if small and optimize else threads
         self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
-        self._defaults = self._words(1, 0)
+        self._defaults, self._adds = self._words(1, 0), self._words(1, 1)
         self._ready: dict[int, tuple[_Ready, ...]] = {}
         self._lock = threading.Lock()
         self._stages(self.threads or get_num_threads())
@@ -100,7 +110,7 @@ class Executable:
                 sum_of(self.op, self.threads).run(arrays, alpha, beta)
                 return
             self._check_scalars(alpha, beta)
-            words = self._words(alpha, beta)
+            words = self._adds if alpha == beta == 1 else self._words(alpha, beta)
         operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
         for _, plan, (in0, in1, out, aux), scaled in stages:
             run(

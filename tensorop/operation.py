@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorop.bounds import overlapping, require_inside, shares_elements
+from tensorop.bounds import apart, overlapping, require_inside, shares_elements
 from tensorop.dtype_rules import check_dtype, dtype_name
 from tensorop.executable import plan_for_operation
 from tensorop.ir import (
@@ -141,6 +141,9 @@ class TensorOperation:
     optimize: bool = False
     threads: int | None = None
     _bound: tuple[TensorOp, Executable] | None = field(default=None, init=False, repr=False)
+    _passed: set[tuple[Any, ...]] = field(
+        default_factory=set, init=False, repr=False, compare=False
+    )
 
     def setup(self) -> None:
         """Check every entry and bind kernels; a second call does nothing.
@@ -182,15 +185,25 @@ class TensorOperation:
         if (bias is not None) != (op.first_touch == Primitive.COPY):
             need = "needs" if bias is None else "takes no"
             raise ValueError(f"bias: first touch {op.first_touch} {need} bias array")
-        arrays = [_checked(a, op, i) for i, a in enumerate([*inputs, out])]
+        arrays = [self._checked(a, op, i) for i, a in enumerate([*inputs, out])]
         if bias is not None:
-            _checked(bias, op, op.out, "bias")
+            self._checked(bias, op, op.out, "bias")
         _check_out(op, arrays, bias)
         executable.run(arrays, 1, int(_accumulates(op)), bias)
 
+    def _checked(self, array: Any, op: TensorOp, tensor: int, role: str = "") -> Array:
+        """The array, if it can be this operand; a layout that passed once is remembered."""
+        if isinstance(array, np.ndarray):
+            layout = (tensor, array.shape, array.strides, array.dtype)
+            if layout in self._passed:
+                return array
+        checked = _checked(array, op, tensor, role or op.tensors[tensor].role)
+        self._passed.add((tensor, checked.shape, checked.strides, checked.dtype))
+        return checked
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the bound kernels: they belong to this process; `setup()` binds them anew."""
-        return {**self.__dict__, "_bound": None}
+        return {**self.__dict__, "_bound": None, "_passed": set()}
 
     def _setup(self) -> tuple[TensorOp, Executable]:
         if self._bound is None:
@@ -348,9 +361,8 @@ def _check_prim(op: TensorOp) -> None:
         )
 
 
-def _checked(array: Any, op: TensorOp, tensor: int, role: str | None = None) -> Array:
+def _checked(array: Any, op: TensorOp, tensor: int, role: str) -> Array:
     """The array, if it is one, has the right dtype and holds every address."""
-    role = role or op.tensors[tensor].role
     name = op.tensors[tensor].dtype
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{role}: a numpy array is needed, got {type(array).__name__}")
@@ -373,6 +385,8 @@ def _check_out(op: TensorOp, arrays: Sequence[Array], bias: Array | None) -> Non
     if bias is not None:
         reads.append(("bias", bias, op.out))
     for role, array, tensor in reads:
+        if apart(array, out, op.dimensions, (tensor, op.out)):
+            continue
         in_place = array.ctypes.data == out.ctypes.data and all(
             d.size == 1 or d.strides[tensor] == d.strides[op.out] for d in op.dimensions
         )

@@ -1,4 +1,8 @@
-"""Golden files: generated text is tested as text, and written anew with `--update-golden`."""
+"""Golden files: generated text is tested as text, and written anew with `--update-golden`.
+
+The hypothesis profile "few" is for runs that only look whether something works at all: the other
+instruction sets (test_targets.py).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("few", max_examples=10)
 
 GOLDEN = Path(__file__).parent / "golden"
 

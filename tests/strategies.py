@@ -14,6 +14,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -47,6 +48,11 @@ _TYPES = {
     "reduction": (DimType.C, DimType.K),
 }
 _ABSENT = {DimType.M: "in1", DimType.N: "in0", DimType.K: "out"}
+
+
+def examples(count: int) -> int:
+    """How many examples a property is tested on: so many, fewer under the profile "few"."""
+    return count * settings().max_examples // 100
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def test_2_prints_the_passes_with_before_and_after(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("level", "there", "not_there"), [(3, ["define void @"], [".text"]), (4, ["define", ".text"], [])]
+    ("level", "there", "not_there"),
+    [(3, ["define void @"], [".text"]), (4, ["define void @", ".text"], [])],
 )
 def test_3_and_4_print_compiled_kernels(
     level: int, there: list[str], not_there: list[str]

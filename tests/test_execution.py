@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tensorop.executable import plan_for_operation
 from tensorop.ir import CONTRACTIONS, Primitive
-from tests.strategies import COMMON_DTYPES, Case, cases
+from tests.strategies import COMMON_DTYPES, Case, cases, examples
 from tests.tolerance import assert_right
 
 # Kernels are compiled on first use, so single examples take long.
@@ -27,13 +27,13 @@ def check(case: Case, threads: int) -> None:
     assert_right(case.op, case.operands, operands[-1], case.alpha, case.beta, case.bias)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=PATIENT)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=PATIENT)
 @given(cases(dtypes=COMMON_DTYPES), st.integers(1, 3))
 def test_any_operation(case: Case, threads: int) -> None:
     check(case, threads)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=PATIENT)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=PATIENT)
 @given(cases(kinds=["contraction"]), st.integers(1, 3))
 def test_any_contraction_in_any_dtype(case: Case, threads: int) -> None:
     check(case, threads)

@@ -14,7 +14,7 @@ from tensorop.ir import BINARY, UNARY, Dimension, DimType, ExecType, Primitive
 from tensorop.operation import TensorOperation
 from tensorop.optimizer.identify import identify
 from tests import strategies
-from tests.strategies import Case
+from tests.strategies import Case, examples
 from tests.tolerance import assert_right
 
 CLASSIC: dict[str, Any] = {
@@ -118,7 +118,7 @@ def test_cast_takes_two_dtypes() -> None:
     np.testing.assert_array_equal(out.reshape(4, 3), np.arange(12).reshape(3, 4).T)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(strategies.cases(scalars=False, conjugates=False))
 def test_any_operation_as_written(case: Case) -> None:
     """Random operations, through the primitive that `identify` finds and by the optimizer."""
