@@ -35,6 +35,8 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
+SUMMED_ROWS = 16  # rows that are summed across in one call: as streams, the hardware prefetches them
+ROWS_ACROSS = 1024  # elements of a row from which on that pays for storing the sums in between
 
 
 def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
@@ -153,6 +155,8 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
     steps = _touched(op, call, ("X", "Y"))
     rows = max(1, STREAM_BLOCK // x.size)
+    if y.type == DimType.K != x.type and x.size >= ROWS_ACROSS and not element(op.dtype).half:
+        rows = min(rows, SUMMED_ROWS)
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > STREAM_BLOCK:

@@ -3,6 +3,7 @@
     normalise -> fuse -> orient -> regime:
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
+        stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> one kernel call in its loops
 
 The regime follows from sizes, strides and cache sizes alone.
@@ -134,7 +135,7 @@ def _scheduled(
         oriented = orient(op, _lanes(op, machine))
         notes.append(f"orient: {oriented.note}")
         return blocked(oriented.op, machine, threads, oriented.swapped)
-    primitives = _batch_inner(op) if regime.name == "batch" else identify(op).op
+    primitives = _streamed(op) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
     shared = parallelise(_splittable(ordered.op, threads), threads)
     notes += [f"order: {ordered.note}", f"parallelise: {shared.note}"]
@@ -158,9 +159,9 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
 def _contraction(op: TensorOp, machine: Machine) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
-        return Regime("nest", "no matrix product: nothing is used twice")
+        return Regime("stream", "no matrix product: nothing is used twice")
     if _prefers_batch(op, machine):
-        return Regime("batch", "vectors along the batch dimension cost less than packing")
+        return Regime("stream", "vectors along the batch dimension cost less than packing")
     dims = {t: len(op.of_type(t)) for t in DimType}
     itemsize = element(op.dtype).size
     fits = (m * k + k * n + m * n) * itemsize <= machine.l2 // 2
@@ -197,7 +198,21 @@ def _consecutive(op: TensorOp) -> bool:
     if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
         return False
     m, n = op.of_type(DimType.M)[0], op.of_type(DimType.N)[0]
-    return (m.strides[0] == 1 and m.strides[2] == 1) or (n.strides[1] == 1 and n.strides[2] == 1)
+    sides = ((m, n, 0), (n, m, 1))
+    return any(_reads_straight(op, *side) for side in sides)
+
+
+def _reads_straight(op: TensorOp, vector: Dimension, other: Dimension, tensor: int) -> bool:
+    """Whether one side serves as the vector side as it lies: consecutive, and its rows near one
+    another unless they are hardly read twice (rows far apart fall into few sets of the cache)."""
+    if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
+        return False
+    steps = [abs(d.strides[tensor]) for d in op.of_type(DimType.K)]
+    return min(steps) <= DENSE * vector.size or other.size <= FEW
+
+
+DENSE = 4  # rows of the vector side at most so many times their length apart
+FEW = 16  # columns below which the vector side is not worth packing
 
 
 def _permutes(op: TensorOp) -> bool:
@@ -211,13 +226,24 @@ def _permutes(op: TensorOp) -> bool:
     return source is not target or (source.size < 64 and len(op.dimensions) > 2)
 
 
-def _batch_inner(op: TensorOp) -> TensorOp:
-    """PRIM along the fastest batch dimension, and one K summed in registers."""
-    inner = min(op.of_type(DimType.C), key=lambda d: abs(d.strides[op.out]))
-    summed = max(op.of_type(DimType.K), key=lambda d: d.size)
-    loops = [d for d in op.dimensions if d is not inner and d is not summed]
-    prim = [replace(d, exec=ExecType.PRIM) for d in (summed, inner)]
-    return op.with_dimensions((*loops, *prim))
+def _streamed(op: TensorOp) -> TensorOp:
+    """The PRIM dimensions of a product that streams: vectors along one that is consecutive, or
+    repeats, in every tensor, over rows along a sum, or else along the longest other."""
+    if not op.dimensions:
+        return op
+
+    def along_vectors(d: Dimension) -> tuple[object, ...]:
+        return set(d.strides) <= {0, 1}, -(abs(d.strides[op.out]) or 1 << 62), d.size
+
+    def rows(d: Dimension) -> tuple[object, ...]:
+        # Summed rows stay in registers; kept ones share what does not depend on them.
+        return d.type == DimType.K, d.type != DimType.C, d.size
+
+    inner = max(op.dimensions, key=along_vectors)
+    others = [d for d in op.dimensions if d is not inner]
+    chosen = [max(others, key=rows), inner] if others else [inner]
+    loops = [d for d in others if d is not chosen[0]]
+    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
 
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:

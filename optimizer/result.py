@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from tensorop.debug import Level, show
 from tensorop.ir import Dimension, TensorOp
-
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +24,19 @@ class PassResult:
     note: str
 
 
-R = TypeVar("R", bound=PassResult)
-Pass = Callable[Concatenate[TensorOp, P], R]
+Pass = TypeVar("Pass", bound=Callable[..., PassResult])
 
 
-def traced(step: Pass[P, R]) -> Pass[P, R]:
+def traced(step: Pass) -> Pass:
     """The pass, showing its work at debug level 2."""
 
     @wraps(step)
-    def run(op: TensorOp, *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(op: TensorOp, *args: Any, **kwargs: Any) -> PassResult:
         result = step(op, *args, **kwargs)
         show(Level.PASSES, lambda: _changes(step.__name__, op, result))
         return result
 
-    return run
+    return cast(Pass, run)
 
 
 def _changes(name: str, before: TensorOp, result: PassResult) -> str:

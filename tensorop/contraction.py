@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from tensorop.errors import EinsumError
@@ -34,7 +35,7 @@ class Contraction:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the result."""
-        return tuple(self.sizes[label] for label in self.output)
+        return tuple([self.sizes[label] for label in self.output])
 
 
 def resolve(
@@ -76,6 +77,14 @@ def resolve(
     return table.contraction(operands, output)
 
 
+@lru_cache(maxsize=4096)
+def resolved(
+    spec: Spec, shapes: tuple[tuple[int, ...], ...], out_shape: tuple[int, ...] | None
+) -> Contraction:
+    """`resolve`, remembered: the same shapes come in many dtypes, layouts and with many options."""
+    return resolve(spec, shapes, out_shape)
+
+
 def _broadcast_rank(spec: Spec, i: int, rank: int) -> int:
     """How many dimensions of operand i its ellipsis stands for."""
     term = spec.operands[i]
@@ -106,7 +115,7 @@ class _Labels:
         if term.ellipsis is None:
             under_ellipsis = []
         keys = (*term.labels[:at], *under_ellipsis, *term.labels[at:])
-        return tuple(self._number(key) for key in keys)
+        return tuple([self._number(key) for key in keys])
 
     def _number(self, key: Any) -> int:
         if key not in self.numbers:

@@ -7,8 +7,9 @@ Each level prints what those below it print, too:
     3  the LLVM IR of every kernel that is compiled
     4  its assembly
 
-A plan or kernel that is taken from a cache prints nothing. Ground floor: this module imports nothing
-of ours but `config.py`, so that the passes, the compiler and the API can all print through it.
+A plan or kernel that is taken from a cache prints nothing. Ground floor: this module imports
+nothing of ours but `config.py`, so that the passes, the compiler and the API can all print through
+it.
 """
 
 from __future__ import annotations

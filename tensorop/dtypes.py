@@ -84,7 +84,7 @@ def compute_dtype(dtypes: tuple[DType, ...], requested: DType | None) -> DType:
     """
     dtype = _promotion(dtypes) if requested is None else requested
     name_of(dtype)
-    return dtype.newbyteorder("=")
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def _promotion(dtypes: tuple[DType, ...]) -> DType:

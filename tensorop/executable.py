@@ -26,6 +26,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
+from tensorop.rearranged import Rearranged, interleaves
 from tensorop.widened import Widened, cuts_sums
 
 Array = np.ndarray[Any, Any]
@@ -178,13 +179,16 @@ def _show(op: TensorOp, schedules: list[Schedule]) -> None:
     show(Level.PASSES, lambda: "\n".join(lines))
 
 
+AnyExecutable = Executable | Widened | Rearranged
+
+
 def scalar_type(dtype: str) -> np.dtype[Any]:
     """The numpy dtype of alpha and beta: that of the accumulator."""
     return np.dtype(element(dtype).accumulator.name)
 
 
 @lru_cache(maxsize=CACHED)
-def plan_for(op: TensorOp, threads: int | None) -> Executable | Widened:
+def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
     """The executable of an operation, optimised.
 
     Parameters
@@ -199,19 +203,21 @@ def plan_for(op: TensorOp, threads: int | None) -> Executable | Widened:
 @lru_cache(maxsize=CACHED)
 def plan_for_operation(
     op: TensorOp, optimize: bool, threads: int | None
-) -> Executable | Widened:
+) -> AnyExecutable:
     """The executable of an explicit operation: as written, or optimised."""
     return _executable(op, optimize, threads)
 
 
-def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Executable | Widened:
+def _executable(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
     executable = Executable(op, optimize, threads)
     if any(cuts_sums(schedule) for schedule in executable.schedules):
         return Widened(op, lambda part: plan_for(part, threads))
+    if optimize and interleaves(op, executable.schedules[0], host_machine()):
+        return Rearranged(op, lambda part: plan_for(part, threads))
     return executable
 
 
-def sum_of(op: TensorOp, threads: int | None) -> Executable | Widened:
+def sum_of(op: TensorOp, threads: int | None) -> AnyExecutable:
     """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
     tensors = op.tensors
     if op.main == Primitive.CONJ:

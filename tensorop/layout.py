@@ -8,7 +8,7 @@ it allocates (`order`); a test compares the two on random operands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tensorop.contraction import Contraction
 
@@ -18,8 +18,7 @@ Strides = tuple[int, ...]
 _NUMPY_AXES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """An operand as the loops see it: each label once, and only labels along which it moves.
 
     A repeated label has the sum of its strides (a diagonal); a label of size 1, or along which the
@@ -40,8 +39,9 @@ def combine(labels: Sequence[int], shape: Sequence[int], strides: Sequence[int])
     for label, size, stride in zip(labels, shape, strides, strict=True):
         if size != 1:
             total[label] = total.get(label, 0) + stride
-    moving = {label: stride for label, stride in total.items() if stride != 0}
-    return Operand(tuple(moving), tuple(moving.values()))
+    if 0 in total.values():
+        total = {label: stride for label, stride in total.items() if stride != 0}
+    return Operand(tuple(total), tuple(total.values()))
 
 
 def packed(axes: Sequence[int], shape: Sequence[int], itemsize: int) -> Strides:

@@ -12,13 +12,12 @@ belongs goes through a temporary (`Program.through`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorop.contraction import Contraction, resolve
+from tensorop.contraction import Contraction, resolved
 from tensorop.dtypes import (
     DType,
     check_cast,
@@ -57,8 +56,7 @@ class Options(NamedTuple):
     joins: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(NamedTuple):
     """An array to allocate: strides in bytes."""
 
     shape: tuple[int, ...]
@@ -74,22 +72,20 @@ class Storage:
         return partial(make, self.shape, self.dtype, None, 0, self.strides)
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """How an operand becomes one that the back end takes: its part `index` (which leaves out
+class Copy(NamedTuple):
+    """How an operand becomes one that the back end takes: its part `kept` (which leaves out
     repetitions), cast into `storage`."""
 
-    index: tuple[slice, ...]
+    kept: tuple[slice, ...]
     storage: Storage
 
     def apply(self, array: Array) -> Array:
         copy = self.storage.allocator()()
-        np.copyto(copy, array[self.index], casting="unsafe")
+        np.copyto(copy, array[self.kept], casting="unsafe")
         return copy
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """A result that is a view of the one operand: diagonals, then a permutation."""
 
     diagonals: tuple[tuple[int, int], ...]
@@ -105,8 +101,7 @@ class View:
         return view if view.ndim else view[()]
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """What a call does.
 
     dtype: the compute dtype, which is also that of a new result. work: the dtype that all steps run
@@ -147,7 +142,8 @@ def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: O
         Dtypes without kernels or without a permitted cast.
     """
     order = check_options(options)
-    contraction = resolve(spec, [shape for shape, *_ in layouts], None if out is None else out[0])
+    shapes = tuple([layout[0] for layout in layouts])
+    contraction = resolved(spec, shapes, None if out is None else out[0])
     conj = _conjugated(contraction, layouts, options.conj)
     if out is None and not options.scaled and len(layouts) == 1 and not conj[0]:
         view = _view(contraction, layouts[0], options)
@@ -259,32 +255,36 @@ def _with_steps(
         program, target = _target(contraction, out, result, result.dtype, through)
         zero, name = [Operand((), ())], name_of(result.dtype)
         (step,) = plan_tree(contraction, zero, target, ((0,),), name, [False])
-        return replace(program, steps=(replace(step, factor=1),), sums_nothing=True)
-    for work in (result.dtype, np.dtype(np.float32)):
+        return program._replace(steps=(step._replace(factor=1),), sums_nothing=True)
+    for work in (result.dtype, _FLOAT32):
+        name = name_of(work)
         prepared = [
-            _prepare(labels, layout, bytewise, work)
+            _prepare(labels, layout, bytewise, work, name)
             for labels, layout, bytewise in zip(contraction.operands, layouts, moving, strict=True)
         ]
         operands = [operand for operand, _ in prepared]
         program, target = _target(contraction, out, result, work, through)
-        steps = plan_tree(contraction, operands, target, path, name_of(work), conj)
+        steps = plan_tree(contraction, operands, target, path, name, conj)
         # Intermediate results of half types stay in float32: then every step runs in it.
-        if len(steps) == 1 or not is_half(name_of(work)):
+        if len(steps) == 1 or not is_half(name):
             break
-    return replace(program, copies=tuple(copy for _, copy in prepared), steps=steps)
+    return program._replace(copies=tuple([copy for _, copy in prepared]), steps=steps)
+
+
+_FLOAT32 = np.dtype(np.float32)
 
 
 def _prepare(
-    labels: tuple[int, ...], layout: Layout, moving: Operand, work: DType
+    labels: tuple[int, ...], layout: Layout, moving: Operand, work: DType, name: str
 ) -> tuple[Operand, Copy | None]:
     """An operand as steps in `work` read it (strides in elements), and the copy that this takes.
 
-    moving: the operand with strides in bytes.
+    moving: the operand with strides in bytes. name: that of `work`.
     """
     shape, strides, _, _ = layout
-    if _is_usable(layout, work):
-        elements = tuple(stride // work.itemsize for stride in moving.strides)
-        return Operand(moving.labels, elements), None
+    if _is_usable(layout, work, name):
+        size = work.itemsize
+        return Operand(moving.labels, tuple([stride // size for stride in moving.strides])), None
     index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
     shape = tuple(min(n, 1) if stride == 0 else n for n, stride in zip(shape, strides, strict=True))
     copied = Storage(shape, work, like(shape, strides, work.itemsize))
@@ -292,16 +292,17 @@ def _prepare(
     return combine(labels, shape, elements), Copy(index, copied)
 
 
-def _is_usable(layout: Layout, work: DType) -> bool:
+def _is_usable(layout: Layout, work: DType, name: str) -> bool:
+    """Whether steps in `work`, of that name, can read or write an array as it lies."""
     shape, strides, dtype, aligned = layout
-    moves = (stride for n, stride in zip(shape, strides, strict=True) if n > 1)
-    return (
-        aligned
-        and dtype.isnative
-        and dtype.kind != "O"
-        and name_of(dtype) == name_of(work)
-        and all(stride % work.itemsize == 0 for stride in moves)
-    )
+    same = dtype is work or (dtype.isnative and dtype.kind != "O" and name_of(dtype) == name)
+    if not (same and aligned):
+        return False
+    size = work.itemsize
+    for n, stride in zip(shape, strides, strict=True):
+        if n > 1 and stride % size:
+            return False
+    return True
 
 
 def _target(
@@ -313,11 +314,13 @@ def _target(
         shape, strides, fits = result.shape, result.strides, work == result.dtype
     else:
         shape, strides = out[0], out[1]
-        fits = not through and _is_usable(out, work) and not _may_overlap_itself(out)
+        usable = not through and _is_usable(out, work, name_of(work))
+        fits = usable and not _may_overlap_itself(out)
+    size = work.itemsize
     if not fits:
-        strides = like(shape, strides, work.itemsize)
-        program = replace(program, through=Storage(shape, work, strides))
-    return program, tuple(stride // work.itemsize for stride in strides)
+        strides = like(shape, strides, size)
+        program = program._replace(through=Storage(shape, work, strides))
+    return program, tuple([stride // size for stride in strides])
 
 
 def _may_overlap_itself(layout: Layout) -> bool:

@@ -14,23 +14,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tensorop.contraction import Contraction
 from tensorop.errors import EinsumError
-from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.layout import Operand
 from tensorop.path import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One operation of a tree.
 
     op: what it does, with strides in elements. inputs: the slots it reads. output: the slot it
     writes. size: elements of the intermediate result, None for the last step, which writes the
     result itself. factor: what its alpha is multiplied by, because summing over labels that no
-    operand moves along is multiplication. text: the step as a spec, for readers.
+    operand moves along is multiplication. terms: the names of the labels of the inputs and of the
+    output.
     """
 
     op: TensorOp
@@ -38,7 +38,14 @@ class Step:
     output: int
     size: int | None
     factor: int
-    text: str
+    terms: tuple[tuple[str, ...], ...]
+
+    @property
+    def text(self) -> str:
+        """The step as a spec, for readers."""
+        separator = "" if all(len(name) == 1 for term in self.terms for name in term) else " "
+        shown = [separator.join(term) for term in self.terms]
+        return f"{','.join(shown[:-1])}->{shown[-1]}"
 
 
 def plan_tree(
@@ -166,62 +173,57 @@ class _Planner:
 
     def _emit(self, inputs: tuple[int, ...], target: dict[int, int], last: bool = False) -> int:
         """Append the step that computes the labels of `target`, with these strides."""
-        sizes = self.contraction.sizes
         # The sum of an intermediate step leaves the conjugation to the step that reads it.
         waits = len(inputs) == 1 and not last
         conj = [self.conj[slot] and not waits for slot in inputs]
-        self.steps.append(
-            Step(
-                self._operation(inputs, target, conj),
-                inputs,
-                len(self.tensors),
-                None if last else math.prod(sizes[label] for label in target),
-                self.factor if last else 1,
-                self._text(inputs, target),
-            )
+        sizes, names = self.contraction.sizes, self.contraction.names
+        operands = [self.tensors[slot] for slot in inputs]
+        result = Operand(tuple(target), tuple(target.values()))
+        step = Step(
+            self._operation(operands, target, conj),
+            inputs,
+            len(self.tensors),
+            None if last else math.prod([sizes[label] for label in target]),
+            self.factor if last else 1,
+            tuple([tuple([names[i] for i in t.labels]) for t in (*operands, result)]),
         )
-        self.tensors.append(Operand(tuple(target), tuple(target.values())))
+        self.steps.append(step)
+        self.tensors.append(result)
         self.conj.append(waits and self.conj[inputs[0]])
         for label in target:
             self.uses[label] += 1
-        return len(self.tensors) - 1
+        return step.output
 
     def _operation(
-        self, inputs: tuple[int, ...], target: dict[int, int], conj: Sequence[bool]
+        self, operands: Sequence[Operand], target: dict[int, int], conj: Sequence[bool]
     ) -> TensorOp:
         """The `TensorOp` of a step: one dimension a label, its type by which tensors have it."""
-        tables = [
-            dict(zip(t.labels, t.strides, strict=True))
-            for t in (self.tensors[slot] for slot in inputs)
-        ]
-        summed = dict.fromkeys(label for t in tables for label in t if label not in target)
-        dimensions = tuple(
-            Dimension(
-                _dim_type([label in t for t in tables], label in target),
-                self.contraction.sizes[label],
-                (*(t.get(label, 0) for t in tables), target.get(label, 0)),
-                name=self.contraction.names[label],
+        sizes, names = self.contraction.sizes, self.contraction.names
+        summed = dict.fromkeys([i for t in operands for i in t.labels if i not in target])
+        strides = [dict(zip(t.labels, t.strides, strict=True)).get for t in operands]
+        dimensions = []
+        for label in (*target, *summed):
+            moves = [stride(label) for stride in strides]
+            kept = target.get(label)
+            type_ = _dim_type(moves, kept is not None)
+            steps = (*[move or 0 for move in moves], kept or 0)
+            dimensions.append(
+                Dimension(type_, sizes[label], steps, ExecType.SEQ, names[label])
             )
-            for label in (*target, *summed)
-        )
-        tensors = [Tensor(f"in{i}", self.dtype, flag) for i, flag in enumerate(conj)]
         main = Primitive.GEMM
-        if len(inputs) == 1:
+        if len(operands) == 1:
             main = Primitive.SUM if summed else Primitive.COPY
-        return TensorOp((*tensors, Tensor("out", self.dtype)), dimensions, main)
-
-    def _text(self, inputs: tuple[int, ...], target: dict[int, int]) -> str:
-        names = self.contraction.names
-        separator = "" if all(len(name) == 1 for name in names) else " "
-        terms = [self.tensors[slot].labels for slot in inputs]
-        shown = [separator.join(names[label] for label in term) for term in (*terms, target)]
-        return f"{','.join(shown[:-1])}->{shown[-1]}"
+        tensors = [Tensor(_ROLES[i], self.dtype, flag) for i, flag in enumerate(conj)]
+        return TensorOp((*tensors, Tensor("out", self.dtype)), tuple(dimensions), main)
 
 
-def _dim_type(inputs: Sequence[bool], kept: bool) -> DimType:
+_ROLES = ("in0", "in1")
+
+
+def _dim_type(moves: Sequence[int | None], kept: bool) -> DimType:
     """The type of a dimension, by the inputs that move along it and whether the result does."""
     if not kept:
         return DimType.K
-    if inputs == [True, False]:
-        return DimType.M
-    return DimType.N if inputs == [False, True] else DimType.C
+    if (moves[0] is None) == (moves[-1] is None):
+        return DimType.C
+    return DimType.N if moves[0] is None else DimType.M

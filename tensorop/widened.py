@@ -24,7 +24,8 @@ def cuts_sums(schedule: Schedule) -> bool:
     """Whether a half-type result would be stored before its sum is complete."""
     loops = (step for _, step in schedule.steps() if isinstance(step, Loop))
     half = bool(element(schedule.op.dtype).half)
-    return half and any(schedule.axis(loop.axis).type == DimType.K for loop in loops)
+    axes = ((schedule.axis(loop.axis), loop.block) for loop in loops)
+    return half and any(axis.type == DimType.K and block < axis.size for axis, block in axes)
 
 
 class Widened:

@@ -18,7 +18,12 @@ def test_the_suite_runs_against_tensorop() -> None:
     assert np.einsum.__module__ == "numpy"
 
 
-def test_what_is_left_out_exists() -> None:
-    for name in LEFT_OUT:
+def test_what_is_left_out_is_skipped_for_its_reason() -> None:
+    """Those that this numpy has: its versions differ in a few tests."""
+    found = []
+    for name, reason in LEFT_OUT.items():
         holder, test = name.split(".")
-        assert hasattr(globals()[holder], test), f"{name} is gone from numpy: drop the entry"
+        if (method := getattr(globals()[holder], test, None)) is not None:
+            (mark,) = method.pytestmark
+            found.append((mark.name, mark.kwargs["reason"]) == ("skip", reason))
+    assert found and all(found)

@@ -1,7 +1,7 @@
 """The instruction sets that the other tests do not run on: the core of them once more on each.
 
-A process has one target for good (TENSOROP_TARGET), so each gets a process. Kernels alone are tested
-on every target by their own tests; this is for what lies above them.
+A process has one target for good (TENSOROP_TARGET), so each gets a process. Kernels alone are
+tested on every target by their own tests; this is for what lies above them.
 """
 
 from __future__ import annotations
