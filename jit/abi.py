@@ -98,8 +98,8 @@ class Node(IntEnum):
                        without an axis: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
-    On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks at the call record's
-    CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see
+    On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks at the call
+    record's CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see
     CallRecord).
 
     CALL: kernel(descriptor, frame) if WHEN holds.

@@ -19,8 +19,21 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from tensorop.jit.instructions import BIT, INT32, POINTER, VOID, Builder, Whole
+from tensorop.jit.instructions import INT32, POINTER, VOID, Builder, Whole
 from tensorop.jit.target import Target
+
+__all__ = [
+    "BYTE",
+    "INT32",
+    "KERNEL",
+    "POINTER",
+    "VOID",
+    "WORD",
+    "Carried",
+    "Code",
+    "Integer",
+    "Value",
+]
 
 WORD = ir.IntType(64)
 BYTE = ir.IntType(8)
@@ -273,7 +286,7 @@ class Code:
         return results
 
     @contextmanager
-    def forever(self) -> Iterator[Callable[[], None]]:
+    def forever(self) -> Iterator[Callable[[], object]]:
         """`while True:`; calling what it yields is `break`."""
         builder = self.builder
         body = builder.append_basic_block("forever")

@@ -1,9 +1,10 @@
 """From an LLVM module to an address.
 
-Kernels are leaf code: their object file is flattened (`jit/blob.py`), which refuses undefined symbols
-and writable data, and copied into an arena that is never unloaded (`jit/arena.py`). The driver and the
-team, which call the C library, and every platform without ELF or memfd go through LLVM's own loader.
-Compiled modules are dropped; an in-memory cache maps kernel descriptions to addresses.
+Kernels are leaf code: their object file is flattened (`jit/blob.py`), which refuses undefined
+symbols and writable data, and copied into an arena that is never unloaded (`jit/arena.py`). The
+driver and the team, which call the C library, and every platform without ELF or memfd go through
+LLVM's own loader. Compiled modules are dropped; an in-memory cache maps kernel descriptions to
+addresses.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ import numpy as np
 from llvmlite import ir
 
 from tensorop.jit.builder import INT32, Code, Value
-from tensorop.jit.instructions import Literal, Whole, vector_type
 from tensorop.jit.half import narrow, widen
+from tensorop.jit.instructions import Literal, Whole, vector_type
 
 Number = tuple[Value, ...]
 

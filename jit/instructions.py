@@ -196,9 +196,11 @@ class Builder(ir.IRBuilder):
             a.type, f"select {_operand(condition)}, {_operand(a)}, {_operand(b)}"
         )
 
-    def phi(self, type_: ir.Type, name: str = "") -> Instruction:
+    def phi(self, type_: ir.Type, name: str = "") -> Phi:
         self._count += 1
-        return self._append(Phi(type_, f"%v{self._count}", self._block))
+        phi = Phi(type_, f"%v{self._count}", self._block)
+        self._append(phi)
+        return phi
 
     # memory
 

@@ -2,7 +2,8 @@
 
     N  nc            SEQ       in1 block: stays in L3
       K  kc          SEQ       pack the in1 block into panels of nr lanes (all threads)
-        M  mc        SHARED    pack the in0 block into panels of mr lanes: stays in L2
+        M  mc        SHARED    pack the in0 block into panels of mr lanes: stays in L2 (each thread
+                               its part of M, in blocks)
           gemm                 micro-tiles mr x nr, K unrolled, over the whole block
 
 All dimensions of a type form one flat axis, read and stored through offset tables, so that every
@@ -136,18 +137,26 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     sizes = {axis.name: axis.size for axis in axes}
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and _product(batch) >= 4 * threads
-    share_m = not batch_shared and -(-m // rows) >= min(2 * threads, 8)
     inner_threads = 1 if batch_shared else threads
-    blocks = block_sizes(machine, kind, (m, n, k), (rows, tile.columns), inner_threads, share_m)
+    share_m = _evenness(m, rows, inner_threads) >= min(
+        0.9, _evenness(n, tile.columns, inner_threads)
+    )
+    parts = (
+        _part(m, rows, inner_threads) if share_m else m,
+        n if share_m else _part(n, tile.columns, inner_threads),
+    )
+    blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns))
     kernel = GemmKernel(
         op.dtype, tile.vectors, tile.columns, "packed", "packed", _store(axes, op, blocks.mc)
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
-    if share_m or inner_threads == 1:
-        body = _share_m(blocks, sizes, tile, pack0, pack1, call, inner_threads)
+    if inner_threads == 1:
+        body = _alone(blocks, pack0, pack1, call)
+    elif share_m:
+        body = _share_m(blocks, parts[0], pack0, pack1, call, inner_threads)
     else:
-        body = _share_n(blocks, sizes, tile, rows, pack0, pack1, call, inner_threads)
+        body = _share_n(blocks, parts[1], pack0, pack1, call, inner_threads)
     for axis in reversed(batch):
         how = ExecType.SHARED if batch_shared else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
@@ -170,38 +179,44 @@ def _store(axes: tuple[Axis, ...], op: TensorOp, mc: int) -> str:
     return "columns" if m.unit_run(op.out) >= m.size else "scatter"
 
 
+def _evenness(size: int, lanes: int, threads: int) -> float:
+    """The part of the team's time that is work when the panels of an axis are shared."""
+    panels = -(-size // lanes)
+    return panels / (-(-panels // threads) * threads)
+
+
+def _part(size: int, lanes: int, threads: int) -> int:
+    """What one thread gets of an axis: whole panels."""
+    return min(size, -(-(-(-size // lanes)) // threads) * lanes)
+
+
+def _alone(b: Blocks, pack0: Pack, pack1: Pack, call: Call) -> tuple[Step, ...]:
+    inner: tuple[Step, ...] = (pack1, Loop("M", b.mc, ExecType.SEQ, (pack0, call)))
+    return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
+
+
 def _share_m(
-    b: Blocks,
-    sizes: dict[str, int],
-    tile: Tile,
-    pack0: Pack,
-    pack1: Pack,
-    call: Call,
-    threads: int,
+    b: Blocks, part: int, pack0: Pack, pack1: Pack, call: Call, threads: int
 ) -> tuple[Step, ...]:
-    fill: Step = pack1
-    if threads > 1:
-        part = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), tile.columns))
-        fill = Loop("N", part, ExecType.SHARED, (pack1,))
-    how = ExecType.SHARED if threads > 1 else ExecType.SEQ
-    inner: tuple[Step, ...] = (fill, Loop("M", b.mc, how, (pack0, call)))
+    """All threads pack the block of in1; then each packs and multiplies its part of M."""
+    fill = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), pack1.width))
+    mine = Loop("M", b.mc, ExecType.SEQ, (pack0, call))
+    inner: tuple[Step, ...] = (
+        Loop("N", fill, ExecType.SHARED, (pack1,)),
+        Loop("M", part, ExecType.SHARED, (mine,)),
+    )
     return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
 
 
 def _share_n(
-    b: Blocks,
-    sizes: dict[str, int],
-    tile: Tile,
-    rows: int,
-    pack0: Pack,
-    pack1: Pack,
-    call: Call,
-    threads: int,
+    b: Blocks, part: int, pack0: Pack, pack1: Pack, call: Call, threads: int
 ) -> tuple[Step, ...]:
-    part = min(b.mc, balanced(b.mc, max(b.mc // threads, 1), rows))
+    """All threads pack the block of in0; then each packs and multiplies its part of N."""
+    fill = min(b.mc, balanced(b.mc, max(b.mc // threads, 1), pack0.width))
+    mine = Loop("N", b.nc, ExecType.SEQ, (pack1, call))
     inner: tuple[Step, ...] = (
-        Loop("M", part, ExecType.SHARED, (pack0,)),
-        Loop("N", b.nc, ExecType.SHARED, (pack1, call)),
+        Loop("M", fill, ExecType.SHARED, (pack0,)),
+        Loop("N", part, ExecType.SHARED, (mine,)),
     )
     return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, inner),)),)
 
@@ -211,14 +226,13 @@ def block_sizes(
     kind: Element,
     sizes: tuple[int, int, int],
     tile: tuple[int, int],
-    threads: int,
-    share_m: bool,
 ) -> Blocks:
     """Block sizes from cache sizes, evened out so that the last block is about as long.
 
     Parameters
     ----------
     sizes : (m, n, k)
+        What one thread works on.
     tile : (mr, nr)
         The register tile in elements.
     """
@@ -232,10 +246,6 @@ def block_sizes(
     nc = max(nr, machine.l3 // 4 // (kc * bytes_))
     work = max(1, _call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
-    if threads > 1 and share_m:
-        mc = min(mc, -(-m // (threads * max(1, round(m / (threads * mc))))))
-    elif threads > 1:
-        nc = min(nc, -(-n // threads))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
 
 

@@ -6,8 +6,8 @@
     (2, 4)
 
 Three doors, each a thin layer on the one below: `einsum` and its relatives behave as numpy's;
-`compile` plans once what is called often; `TensorOperation` takes dimensions, strides and primitives
-as they are.
+`compile` plans once what is called often; `TensorOperation` takes dimensions, strides and
+primitives as they are.
 """
 
 from typing import TYPE_CHECKING, Any

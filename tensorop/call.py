@@ -19,12 +19,11 @@ from tensorop.ir import TensorOp
 from tensorop.program import Array, Program
 
 if TYPE_CHECKING:
-    from tensorop.executable import Executable
-    from tensorop.widened import Widened
+    from tensorop.executable import AnyExecutable
 
 
 @cache
-def _back_end() -> Callable[[TensorOp, int | None], Executable | Widened]:
+def _back_end() -> Callable[[TensorOp, int | None], AnyExecutable]:
     """What makes an operation executable."""
     # Imported with the first plan: llvmlite and the generators take several times as long to import
     # as everything that comes before them.
@@ -49,7 +48,7 @@ class Call:
         self._allocate = program.result.allocator()
 
     @property
-    def executables(self) -> tuple[Executable | Widened, ...]:
+    def executables(self) -> tuple[AnyExecutable, ...]:
         """One for every step of the program."""
         return self._executables
 

@@ -24,9 +24,9 @@ from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
+from tensorop.rearranged import Rearranged, interleaves
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
-from tensorop.rearranged import Rearranged, interleaves
 from tensorop.widened import Widened, cuts_sums
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,7 @@ from tensorop.call import Call
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, contract, layout_of
 from tensorop.errors import EinsumError
-from tensorop.executable import Executable
+from tensorop.executable import AnyExecutable
 from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
@@ -26,7 +26,6 @@ from tensorop.jit.compiler import assembly
 from tensorop.jit.target import current_target
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
-from tensorop.widened import Widened
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +95,7 @@ class Plan:
                 raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
 
     @property
-    def executables(self) -> tuple[Executable | Widened, ...]:
+    def executables(self) -> tuple[AnyExecutable, ...]:
         """One for every step, in order."""
         return self._call.executables
 
