@@ -99,13 +99,15 @@ def prepare(problem: Problem, target: Target) -> tuple[Run, object]:
     words[GemmWord.A_K], words[GemmWord.A_BR] = m * size, m * k * size
     words[GemmWord.B_K], words[GemmWord.B_N], words[GemmWord.B_BR] = size, k * size, n * k * size
     words[GemmWord.C_N_TABLE] = table.ctypes.data
+    rows = np.arange(m, dtype=np.int64) * size
+    words[GemmWord.C_M_TABLE] = rows.ctypes.data
     call = np.zeros(CallRecord.WORDS, np.int64)
     frame = np.zeros(Frame.WORDS, np.int64)
     frame[Frame.FIRST] = not problem.adds
     frame[[words[GemmWord.A_SLOT], words[GemmWord.B_SLOT]]] = a.ctypes.data, b.ctypes.data
     frame[[Slot.OUT, Frame.CALL]] = c.ctypes.data, call.ctypes.data
     frame[Frame.SIZE + AxisSlot.M : Frame.SIZE + AxisSlot.BR + 1] = m, n, k, br
-    return timed(kernel, words, frame, target), (a, b, c, table, call)
+    return timed(kernel, words, frame, target), (a, b, c, table, rows, call)
 
 
 def measure(problem: Problem, target: Target) -> str:

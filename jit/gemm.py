@@ -184,7 +184,7 @@ class _MacroKernel:
     def _full_tile(self, address: Value, columns: Columns, m: Value, n: Value) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied."""
         code, width, lanes = self.code, columns.columns, self.lanes
-        row = code.mul(m, self.element.size)
+        row = self.result.row(m)
         # Where K is short and nothing is packed, C is small, and in the cache already.
         prefetch: Callable[[Value], None] | None = None
         unrolled = self._unroll(self.kernel.vectors * width) > 1

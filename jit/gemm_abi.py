@@ -13,8 +13,9 @@ class GemmWord(IntEnum):
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
-    absolute position; a block starts at a multiple of them (store="scatter"). For store="columns"
-    the first row of the block is at OUT.
+    absolute position; a block starts at a multiple of them (store="scatter").
+    C_M_TABLE: offset of every row of C, by absolute position; the rows of a tile are consecutive
+    (store="columns").
     """
 
     A_SLOT = 0
@@ -29,4 +30,5 @@ class GemmWord(IntEnum):
     C_N_TABLE = 9
     C_M_CHUNKS = 10
     C_M_BEGIN = 11
-    WORDS = 12
+    C_M_TABLE = 12
+    WORDS = 13

@@ -39,6 +39,13 @@ class Result:
         self.scales = code.nonzero(code.word(self.call, CallRecord.SCALES))
         self.reads_out = code.nonzero(reads_out)
 
+    def row(self, index: Value) -> Value:
+        """Byte offset of a row, counted from the block's first, where a tile's are consecutive."""
+        code = self.code
+        start = code.word(code.frame, Frame.START + AxisSlot.M)
+        table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
+        return code.word(table, code.add(start, index))
+
     def column(self, index: Value) -> Value:
         """Address of a column, counted from the block's first."""
         return self.code.at(self.out, self.code.word(self.column_table, index))
@@ -138,7 +145,7 @@ class Flush:
         if self.scattered:
             self._store_chunks(m)
         else:
-            self._store_run(code.int(0), code.mul(m, self.element.size), rows)
+            self._store_run(code.int(0), result.row(m), rows)
         code.finish()
 
     def _store_chunks(self, m: Value) -> None:

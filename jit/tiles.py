@@ -66,10 +66,13 @@ def cycles(target: Target, element: Element, tile: Tile) -> float:
     return max(products / _PIPES, loads / _PIPES, _LATENCY * element.parts) + _TILE
 
 
-def choose_tile(target: Target, element: Element, m: int, n: int) -> Tile:
+def choose_tile(
+    target: Target, element: Element, m: int, n: int, run: int | None = None
+) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and
     narrower tiles on the right. No tile is taller than m needs: its panels would be mostly padding.
+    Where only `run` rows are consecutive in C, tiles whose rows all are, if any, go first.
     """
     lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
 
@@ -85,6 +88,8 @@ def choose_tile(target: Target, element: Element, m: int, n: int) -> Tile:
         return total
 
     fitting = [tile for tile in tiles(target, element) if (tile.vectors - 1) * lanes < m]
+    if run is not None and run < m:
+        fitting = [t for t in fitting if run % (t.vectors * lanes) == 0] or fitting
     best = min(walk(tile) for tile in fitting)
     return next(tile for tile in fitting if walk(tile) <= _NEAR * best)
 

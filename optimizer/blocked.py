@@ -130,7 +130,8 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     """
     kind = element(op.dtype)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    tile = choose_tile(machine.target, kind, m, n)
+    run = output_axis(op, DimType.M).unit_run(op.out)
+    tile = choose_tile(machine.target, kind, m, n, run)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows))
     axes = axes_of(op)
@@ -147,7 +148,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     )
     blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns))
     kernel = GemmKernel(
-        op.dtype, tile.vectors, tile.columns, "packed", "packed", _store(axes, op, blocks.mc)
+        op.dtype, tile.vectors, tile.columns, "packed", "packed", _store(axes, op, rows)
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
@@ -174,9 +175,11 @@ def _product(axes: list[Axis]) -> int:
     return total
 
 
-def _store(axes: tuple[Axis, ...], op: TensorOp, mc: int) -> str:
+def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> str:
+    """How tiles reach out: as columns where the rows of every panel are consecutive in it."""
     m = next(a for a in axes if a.name == "M")
-    return "columns" if m.unit_run(op.out) >= m.size else "scatter"
+    run = m.unit_run(op.out)
+    return "columns" if run >= m.size or run % rows == 0 else "scatter"
 
 
 def _evenness(size: int, lanes: int, threads: int) -> float:

@@ -152,9 +152,7 @@ class _Binder:
             if isinstance(step.kernel, CopyKernel):
                 found |= {(axis, t) for axis in step.axes for t in step.tensors}
             elif isinstance(step.kernel, GemmKernel):
-                found.add((step.axes[1], out))
-                if step.kernel.store == "scatter":
-                    found.add((step.axes[0], out))
+                found |= {(step.axes[0], out), (step.axes[1], out)}
         return found
 
     def _element(self, tensor: int) -> Element:
@@ -350,7 +348,7 @@ class _Binder:
             br = call.axes[3]
             words[d.A_BR], words[d.B_BR] = self._step(br, 0), self._step(br, 1)
         out = self.op.out
-        words[d.C_N_TABLE] = self._table(n, out)
+        words[d.C_N_TABLE], words[d.C_M_TABLE] = self._table(n, out), self._table(m, out)
         if kernel.store == "scatter":
             size = self._element(out).size
             rows = kernel.rows(self.target)

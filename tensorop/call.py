@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
-from tensorop.ir import TensorOp
 from tensorop.program import Array, Program
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @cache
-def _back_end() -> Callable[[TensorOp, int | None], AnyExecutable]:
-    """What makes an operation executable."""
+def _back_end() -> ModuleType:
+    """What makes operations executable."""
     # Imported with the first plan: llvmlite and the generators take several times as long to import
     # as everything that comes before them.
-    from tensorop.executable import plan_for
+    from tensorop import executable
 
-    return plan_for
+    return executable
 
 
 class Call:
@@ -38,14 +38,49 @@ class Call:
     threads: how many share the work, None for the setting in force.
     """
 
-    __slots__ = ("_allocate", "_direct", "_executables", "_factors", "program")
+    __slots__ = (
+        "_allocate",
+        "_direct",
+        "_executables",
+        "_factors",
+        "_has_axes",
+        "_launch",
+        "_prepared",
+        "_swaps",
+        "program",
+    )
 
     def __init__(self, program: Program, threads: int | None) -> None:
         self.program = program
-        self._executables = tuple(_back_end()(step.op, threads) for step in program.steps)
+        self._executables = tuple(_back_end().plan_for(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
+        self._has_axes = bool(program.result.shape)
+        self._launch, self._prepared, self._swaps = self._short_cut()
+
+    def _short_cut(self) -> tuple[Callable[..., None] | None, int, bool]:
+        """The generated entry, what it runs, and whether it takes the operands exchanged: for two
+        operands, where nothing has to be looked up or reserved for a call."""
+        if self._direct is None or len(self.program.steps[0].inputs) != 2:
+            return None, 0, False
+        single = _back_end().single_plan(self._executables[0])
+        if single is None:
+            return None, 0, False
+        plan, (first, *_) = single
+        return plan.launch, plan.address, first == 1
+
+    def pair(self, a: Array, b: Array) -> Any:
+        """`new` for two operands."""
+        launch = self._launch
+        if launch is None:
+            return self.new((a, b))
+        result = self._allocate()
+        if self._swaps:
+            launch(self._prepared, b, a, result, 0, 0, 0)
+        else:
+            launch(self._prepared, a, b, result, 0, 0, 0)
+        return result if self._has_axes else result[()]
 
     @property
     def executables(self) -> tuple[AnyExecutable, ...]:
@@ -59,7 +94,7 @@ class Call:
             return self.run(arrays, None, None, None)
         result = self._allocate()
         direct((*arrays, result), None, None)
-        return result if result.ndim else result[()]
+        return result if self._has_axes else result[()]
 
     def run(self, arrays: Sequence[Array], out: Array | None, alpha: Any, beta: Any) -> Any:
         """Run it on arrays of the program's layouts.

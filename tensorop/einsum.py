@@ -10,36 +10,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tensorop.call import Call, scalars
+from tensorop.calls import DEFAULT, cache_clear, cache_info, call_for, contiguous_call
 from tensorop.errors import EinsumError
 from tensorop.path import freeze
-from tensorop.program import Array, Layout, Options, decide
-from tensorop.spec import Spec, parse, parse_lists, sublist
+from tensorop.program import Array, Layout, Options
+from tensorop.spec import Spec, parse_lists, sublist
+
+__all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "einsum", "layout_of"]
 
 ndarray = np.ndarray
-_DEFAULT: tuple[Any, ...] = tuple(Options())
-_USUAL = ("K", "auto", (), 1, 0)
-
-
-@lru_cache(maxsize=8192)
-def call_for(
-    spec: str | Spec,
-    layouts: tuple[Layout, ...],
-    out: Layout | None,
-    options: tuple[Any, ...],
-    threads: int | None,
-) -> Call:
-    parsed = parse(spec) if isinstance(spec, str) else spec
-    return Call(decide(parsed, layouts, out, Options(*options)), threads)
-
-
-cache_info = call_for.cache_info
-cache_clear = call_for.cache_clear
+_SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
 def einsum(
@@ -108,18 +93,31 @@ def einsum(
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]])
     array([[11]])
     """
-    spec, arrays = arguments(operands)
-    # The usual call has no keyword. The types are compared first, because an array may stand there.
+    # The usual call has no keyword. Identity is asked first: an array may stand there. A default
+    # that comes as another object takes the longer way to the same result.
     if (
         out is None
         and dtype is None
         and threads is None
-        and casting == "safe"
-        and type(conj) is tuple
-        and (order, optimize, conj, alpha, beta) == _USUAL
-        and type(optimize) is str
+        and casting is _SAFE
+        and order is _K
+        and optimize is _AUTO
+        and conj is _NONE
+        and alpha is _ONE
+        and beta is _ZERO
     ):
-        return call_for(spec, tuple(map(layout_of, arrays)), None, _DEFAULT, None).new(arrays)
+        if len(operands) == 3:
+            spec, a, b = operands
+            if (
+                type(spec) is str
+                and type(a) is type(b) is ndarray
+                and a.flags.carray
+                and b.flags.carray
+            ):
+                return contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype).pair(a, b)
+        spec, arrays = arguments(operands)
+        return call_for(spec, tuple(map(layout_of, arrays)), None, DEFAULT, None).new(arrays)
+    spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     kind = None if dtype is None else np.dtype(dtype)
     full = Options(kind, casting, order, freeze(optimize), _positions(conj), scaled)

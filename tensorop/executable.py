@@ -217,6 +217,18 @@ def _executable(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecuta
     return executable
 
 
+def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
+    """The one plan that every call without alpha and beta runs as it is, and which operands are its
+    in0, in1, out and bias; None where a call has several, scratch, or the threads in force to look
+    up."""
+    if not isinstance(executable, Executable) or executable.threads is None:
+        return None
+    stages = executable._stages(executable.threads)
+    if len(stages) > 1 or stages[0].plan.scratch_bytes:
+        return None
+    return stages[0].plan, stages[0].operands
+
+
 def sum_of(op: TensorOp, threads: int | None) -> AnyExecutable:
     """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
     tensors = op.tensors

@@ -179,6 +179,9 @@ class Call:
             longest = int(self.rng.choice([self.kernel.lanes(self.target), self.mr]))
             records, begin = chunks(row_at * size, size, longest, self.mr)
             self.words[d.C_M_CHUNKS], self.words[d.C_M_BEGIN] = map(self._keep, (records, begin))
+        else:
+            rows = np.arange(start_m + len(self.block)) - start_m
+            self.words[d.C_M_TABLE] = self._keep(rows * size)
         self.frame[Slot.OUT] = self.memory.ctypes.data
         self.frame[Frame.START + AxisSlot.M] = start_m
         self.frame[Frame.START + AxisSlot.N] = start_n

@@ -1,0 +1,76 @@
+"""The cache of decided calls: from a spec and layouts to a `Call`.
+
+`call_for` takes the layouts of all operands. In front of it, `contiguous_call` serves what most warm
+calls are, two C-contiguous arrays and no keyword, by shapes and dtypes alone: looking at strides
+and alignment takes as long as multiplying two small matrices. Both are bounded, least recently used
+first out, under the lock of `functools.lru_cache`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tensorop.call import Call
+from tensorop.dtypes import DType
+from tensorop.layout import packed
+from tensorop.program import Layout, Options, decide
+from tensorop.spec import Spec, parse
+
+CACHED = 8192  # calls
+DEFAULT: tuple[Any, ...] = tuple(Options())
+
+Shape = tuple[int, ...]
+
+
+class CacheInfo(NamedTuple):
+    """As `functools.lru_cache` gives it."""
+
+    hits: int
+    misses: int
+    maxsize: int | None
+    currsize: int
+
+
+@lru_cache(maxsize=CACHED)
+def call_for(
+    spec: str | Spec,
+    layouts: tuple[Layout, ...],
+    out: Layout | None,
+    options: tuple[Any, ...],
+    threads: int | None,
+) -> Call:
+    """The call for operands of these layouts."""
+    parsed = parse(spec) if isinstance(spec, str) else spec
+    return Call(decide(parsed, layouts, out, Options(*options)), threads)
+
+
+@lru_cache(maxsize=CACHED)
+def contiguous_call(
+    spec: str, shape0: Shape, dtype0: DType, shape1: Shape, dtype1: DType, order: str = "K"
+) -> Call:
+    """The call for two arrays whose flag `carray` is set, without `out` or options but `order`."""
+    layouts = tuple(
+        (shape, packed(tuple(reversed(range(len(shape)))), shape, dtype.itemsize), dtype, True)
+        for shape, dtype in ((shape0, dtype0), (shape1, dtype1))
+    )
+    options = DEFAULT if order == "K" else tuple(Options(order=order))
+    return call_for(spec, layouts, None, options, None)
+
+
+def cache_info() -> CacheInfo:
+    """Hits, misses, bound and size of the cache of plans.
+
+    Examples
+    --------
+    >>> cache_info().maxsize
+    8192
+    """
+    front, calls = contiguous_call.cache_info(), call_for.cache_info()
+    return CacheInfo(front.hits + calls.hits, calls.misses, calls.maxsize, calls.currsize)
+
+
+def cache_clear() -> None:
+    """Forget all calls."""
+    contiguous_call.cache_clear()
+    call_for.cache_clear()
