@@ -47,6 +47,7 @@ class GemmKernel:
 
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
+    epilogue: a unary primitive that is applied to C after the last block of K.
     store: "columns" where rows are consecutive in C, "scatter" where a chunk table says which are.
     """
 
@@ -57,13 +58,15 @@ class GemmKernel:
     b: Access = "packed"
     store: Store = "columns"
     batch_reduce: bool = False
+    epilogue: str = "none"
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
-        return f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
+        name = f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
+        return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:
         """Rows of one vector."""
@@ -98,9 +101,11 @@ class _MacroKernel:
             code.word(code.frame, Frame.SIZE + axis)
             for axis in (AxisSlot.M, AxisSlot.N, AxisSlot.K, AxisSlot.BR)
         )
-        self.result = Result(code, self.element)
+        self.result = Result(code, self.element, kernel.epilogue)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
-        self.flush = Flush(code, self.element, self.mr, self.lanes, kernel.store == "scatter")
+        self.flush = Flush(
+            code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "scatter"
+        )
 
     def word(self, word: GemmWord) -> Value:
         return self.code.word(self.code.descriptor, word)

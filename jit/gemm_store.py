@@ -19,14 +19,16 @@ from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import BETA_IS_ONE, AxisSlot, CallRecord, Frame, Slot
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, Element, Number
+from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord
 
 
 class Result:
     """C, and how a result is combined with it, as the words of a call say."""
 
-    def __init__(self, code: Code, element: Element) -> None:
-        self.code, self.element = code, element
+    def __init__(self, code: Code, element: Element, epilogue: str) -> None:
+        self.code, self.element, self.epilogue = code, element, epilogue
+        self.last = code.nonzero(code.word(code.frame, Frame.LAST))
         self.out = code.pointer(code.frame, Slot.OUT)
         start = code.word(code.frame, Frame.START + AxisSlot.N)
         table = code.pointer(code.descriptor, GemmWord.C_N_TABLE)
@@ -49,6 +51,14 @@ class Result:
     def column(self, index: Value) -> Value:
         """Address of a column, counted from the block's first."""
         return self.code.at(self.out, self.code.word(self.column_table, index))
+
+    def finished(self, value: Arithmetic, number: Number) -> Number:
+        """What is stored: after the last block of K the epilogue of the sum."""
+        if self.epilogue == "none":
+            return number
+        after = UNARY_FUNCTIONS[self.epilogue](value, number)
+        select = self.code.builder.select
+        return tuple(select(self.last, x, y) for x, y in zip(after, number, strict=True))
 
     def needs_scalars(self) -> Value:
         """Whether alpha or beta enter this store."""
@@ -91,7 +101,7 @@ class Result:
             for vector, number in enumerate(sums[i * vectors : (i + 1) * vectors]):
                 place = code.at(address, vector * lanes * self.element.size)
                 total = summed.add(stored.load(place), number) if adds else number
-                stored.store(total, place)
+                stored.store(self.finished(summed, total), place)
 
 
 class Buffer:
@@ -128,17 +138,17 @@ class Flush:
     TYPE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, WORD, WORD, WORD, WORD])
 
     def __init__(
-        self, code: Code, element: Element, buffer_rows: int, lanes: int, scattered: bool
+        self, code: Code, element: Element, epilogue: str, rows: int, lanes: int, scattered: bool
     ) -> None:
         self.code = Code(code.target, f"{code.function.name}_flush", self.TYPE, code.module)
         self.code.function.linkage = "internal"
-        self.name, self.rows, self.lanes = self.code.function.name, buffer_rows, lanes
-        self.element, self.scattered = element, scattered
+        self.name, self.rows, self.lanes = self.code.function.name, rows, lanes
+        self.element, self.epilogue, self.scattered = element, epilogue, scattered
 
     def generate(self) -> None:
         code = self.code
         _, _, self.buffer, m, rows, column, self.columns = code.function.args
-        self.result = result = Result(code, self.element)
+        self.result = result = Result(code, self.element, self.epilogue)
         self.table = code.at(result.column_table, code.mul(column, WORD_BYTES))
         self.needs_scalars = result.needs_scalars()
         self.reads = code.builder.or_(code.builder.not_(result.first), result.reads_out)
@@ -193,7 +203,7 @@ class Flush:
                 for plane in range(self.element.parts):
                     number += parts.load(code.at(here, plane * self.rows * part_bytes))
                 place = code.at(target, code.word(self.table, n))
-                stored.store(combined(number, place), place, count)
+                stored.store(result.finished(sums, combined(number, place)), place, count)
 
         def scalar(word: CallRecord) -> Number:
             one = Arithmetic(code, self.element.accumulator, 1)

@@ -18,6 +18,7 @@ if out is not read, and combine with it otherwise. Elementwise ones overwrite, a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from llvmlite import ir
 
@@ -49,6 +50,7 @@ class StreamKernel(StreamForm):
         return Stream(self, target).generate()
 
 
+@lru_cache(maxsize=1024)
 def stream_kernel(
     main: str,
     dtype: str,

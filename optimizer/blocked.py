@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Pack, Schedule, Step, TensorOp
 from tensorop.jit.elements import Element, element
+from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm import GemmKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.machine import Machine
@@ -148,7 +149,13 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     )
     blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns))
     kernel = GemmKernel(
-        op.dtype, tile.vectors, tile.columns, "packed", "packed", _store(axes, op, rows)
+        op.dtype,
+        tile.vectors,
+        tile.columns,
+        "packed",
+        "packed",
+        _store(axes, op, rows),
+        epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
@@ -173,6 +180,11 @@ def _product(axes: list[Axis]) -> int:
     for axis in axes:
         total *= axis.size
     return total
+
+
+def epilogue_of(op: TensorOp) -> str:
+    """The last touch, where a matrix product kernel can apply it to its sums."""
+    return op.last_touch.value if op.last_touch.value in UNARY_FUNCTIONS else "none"
 
 
 def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> str:

@@ -59,7 +59,7 @@ def identify(op: TensorOp) -> IdentifyResult:
     IdentifyResult
         The operation with its loops in the order given, then the PRIM dimensions.
     """
-    op = op.with_dimensions(tuple(replace(d, exec=ExecType.SEQ) for d in op.dimensions))
+    op = op.with_dimensions(tuple([d.executed(ExecType.SEQ) for d in op.dimensions]))
     if op.main in CONTRACTIONS:
         return _contraction(op)
     if len(op.tensors) == 3:
@@ -143,11 +143,11 @@ def _nearest(
 
 
 def _as_prim(d: Dimension | None) -> Dimension | None:
-    return None if d is None else replace(d, exec=ExecType.PRIM)
+    return None if d is None else d.executed(ExecType.PRIM)
 
 
 def _prim(op: TensorOp, chosen: list[Dimension]) -> TensorOp:
     """The loops as they were, then the chosen dimensions as PRIM."""
     # By identity: two different dimensions may compare equal.
     loops = [d for d in op.dimensions if not any(d is c for c in chosen)]
-    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
+    return op.with_dimensions((*loops, *[d.executed(ExecType.PRIM) for d in chosen]))

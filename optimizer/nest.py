@@ -30,7 +30,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm import GemmKernel
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.blocked import balanced
+from tensorop.optimizer.blocked import balanced, epilogue_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 
@@ -108,7 +108,14 @@ def _direct(
     ]
     reduces = len(summed) > 1
     kernel = GemmKernel(
-        op.dtype, tile.vectors, tile.columns, "direct", "direct", store, batch_reduce=reduces
+        op.dtype,
+        tile.vectors,
+        tile.columns,
+        "direct",
+        "direct",
+        store,
+        batch_reduce=reduces,
+        epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     name = "brgemm" if reduces else "gemm"
@@ -130,7 +137,15 @@ def _packed(
         Axis("N", DimType.N, (n,)),
         Axis("K", DimType.K, tuple(summed)),
     )
-    kernel = GemmKernel(op.dtype, tile.vectors, tile.columns, "packed", "packed", store)
+    kernel = GemmKernel(
+        op.dtype,
+        tile.vectors,
+        tile.columns,
+        "packed",
+        "packed",
+        store,
+        epilogue=epilogue_of(op),
+    )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     steps: tuple[Step, ...] = (
         Pack(0, "M", rows, "K"),
@@ -225,7 +240,8 @@ def _touched(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Step, ..
     if before == Primitive.COPY:
         steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
     steps.append(call)
-    if after != Primitive.NONE:
+    fused = getattr(call.kernel, "epilogue", "none") != "none"
+    if after != Primitive.NONE and not fused:
         plain = replace(op, tensors=tuple(replace(t, conj=False) for t in op.tensors))
         steps.append(stream_call(plain, after, (op.out, op.out), axes, "last"))
     return tuple(steps)

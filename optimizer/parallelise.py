@@ -11,7 +11,7 @@ says where only that would occupy the team. The number of shares depends on the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.optimizer.result import PassResult, listing, traced
@@ -45,11 +45,9 @@ def parallelise(op: TensorOp, threads: int) -> ParallelResult:
     """
     if threads < 1:
         raise ValueError(f"a team has at least 1 thread, not {threads}")
-    plain = [
-        replace(d, exec=ExecType.SEQ) if d.exec == ExecType.SHARED else d for d in op.dimensions
-    ]
+    plain = [d.executed(ExecType.SEQ) if d.exec == ExecType.SHARED else d for d in op.dimensions]
     first, count, space = _choose(plain, threads)
-    shared = [replace(d, exec=ExecType.SHARED) for d in plain[first : first + count]]
+    shared = [d.executed(ExecType.SHARED) for d in plain[first : first + count]]
     op = op.with_dimensions((*plain[:first], *shared, *plain[first + count :]))
     shares = min(space, threads)
     has_k = any(d.type == DimType.K and d.size > 1 for d in plain)

@@ -69,12 +69,14 @@ def plan_stages(
     if not optimize:
         return (Stage(as_written(op, machine, threads)),)
     schedule = optimise(op, machine, threads)
-    inside = any(isinstance(s, Call) and s.when != "always" for _, s in schedule.steps())
+    calls = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    touched = any(call.when == "last" for call in calls)
+    fused = touched or any(getattr(c.kernel, "epilogue", "none") != "none" for c in calls)
     stages = [Stage(schedule)]
-    if op.first_touch == Primitive.COPY and not inside:
+    if op.first_touch == Primitive.COPY and not any(c.when == "first" for c in calls):
         copy = optimise(_on_output(op, Primitive.COPY), machine, threads)
         stages.insert(0, Stage(copy, main=False, reads_bias=True))
-    if op.last_touch != Primitive.NONE and not inside:
+    if op.last_touch != Primitive.NONE and not fused:
         stages.append(Stage(optimise(_on_output(op, op.last_touch), machine, threads), main=False))
     return tuple(stages)
 

@@ -47,15 +47,21 @@ def call_for(
 
 @lru_cache(maxsize=CACHED)
 def contiguous_call(
-    spec: str, shape0: Shape, dtype0: DType, shape1: Shape, dtype1: DType, order: str = "K"
+    spec: str,
+    shape0: Shape,
+    dtype0: DType,
+    shape1: Shape,
+    dtype1: DType,
+    options: tuple[Any, ...] = DEFAULT,
 ) -> Call:
-    """The call for two arrays whose flag `carray` is set, without `out` or options but `order`."""
-    layouts = tuple(
-        (shape, packed(tuple(reversed(range(len(shape)))), shape, dtype.itemsize), dtype, True)
-        for shape, dtype in ((shape0, dtype0), (shape1, dtype1))
-    )
-    options = DEFAULT if order == "K" else tuple(Options(order=order))
+    """The call for two arrays whose flag `carray` is set, without `out`."""
+    layouts = contiguous(shape0, dtype0), contiguous(shape1, dtype1)
     return call_for(spec, layouts, None, options, None)
+
+
+def contiguous(shape: Shape, dtype: DType) -> Layout:
+    """The layout of an array in C order."""
+    return shape, packed(range(len(shape))[::-1], shape, dtype.itemsize), dtype, True
 
 
 def cache_info() -> CacheInfo:

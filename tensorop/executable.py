@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -70,7 +70,7 @@ class Executable:
         self.threads = 1 if small and optimize else threads
         self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
-        self._defaults, self._adds = self._words(1, 0), self._words(1, 1)
+        self._defaults, self._adds = _words(1, 0, self._scalar), _words(1, 1, self._scalar)
         self._ready: dict[int, tuple[_Ready, ...]] = {}
         self._lock = threading.Lock()
         self._stages(self.threads or get_num_threads())
@@ -111,7 +111,7 @@ class Executable:
                 sum_of(self.op, self.threads).run(arrays, alpha, beta)
                 return
             self._check_scalars(alpha, beta)
-            words = self._adds if alpha == beta == 1 else self._words(alpha, beta)
+            words = self._adds if alpha == beta == 1 else _scalars(alpha, beta, self._scalar)
         operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
         for _, plan, (in0, in1, out, aux), scaled in stages:
             run(
@@ -128,11 +128,6 @@ class Executable:
         main = self.op.main
         if main not in _SCALED and (alpha != 1 or beta not in ((0, 1) if self._reduces else (0,))):
             raise ValueError(f"{main} takes no alpha = {alpha!r} and beta = {beta!r}")
-
-    def _words(self, alpha: Any, beta: Any) -> Words:
-        return scalars(
-            np.asarray(alpha).astype(self._scalar)[()], np.asarray(beta).astype(self._scalar)[()]
-        )
 
     def _stages(self, threads: int) -> tuple[_Ready, ...]:
         ready = self._ready.get(threads)
@@ -182,9 +177,20 @@ def _show(op: TensorOp, schedules: list[Schedule]) -> None:
 AnyExecutable = Executable | Widened | Rearranged
 
 
+@cache
 def scalar_type(dtype: str) -> np.dtype[Any]:
     """The numpy dtype of alpha and beta: that of the accumulator."""
     return np.dtype(element(dtype).accumulator.name)
+
+
+def _scalars(alpha: Any, beta: Any, dtype: np.dtype[Any]) -> Words:
+    return scalars(np.asarray(alpha).astype(dtype)[()], np.asarray(beta).astype(dtype)[()])
+
+
+@cache
+def _words(alpha: int, beta: int, dtype: np.dtype[Any]) -> Words:
+    """alpha and beta of the calls that do not say otherwise; nobody writes these words."""
+    return _scalars(alpha, beta, dtype)
 
 
 @lru_cache(maxsize=CACHED)

@@ -133,6 +133,12 @@ class Dimension:
     exec: ExecType = ExecType.SEQ
     name: str = field(default="", compare=False)
 
+    def executed(self, how: ExecType) -> Dimension:
+        """The dimension with this execution type."""
+        if self.exec == how:
+            return self
+        return Dimension(self.type, self.size, self.strides, how, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -177,7 +183,9 @@ class TensorOp:
         return math.prod(d.size for d in self.of_type(*types))
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
-        return replace(self, dimensions=tuple(dimensions))
+        return TensorOp(
+            self.tensors, tuple(dimensions), self.main, self.first_touch, self.last_touch
+        )
 
     @property
     def flops(self) -> int:

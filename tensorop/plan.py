@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorop.call import Call
+from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, contract, layout_of
 from tensorop.errors import EinsumError
@@ -28,6 +29,7 @@ from tensorop.path import freeze
 from tensorop.program import Layout, Options
 
 Array = np.ndarray[Any, Any]
+_ONE, _ZERO = 1, 0  # the defaults of alpha and beta
 
 
 class Plan:
@@ -51,6 +53,10 @@ class Plan:
         self.spec, self.threads = spec, threads
         self._layouts, self._options = layouts, options
         self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
+        # Two arrays as most are: their flag and these say the same as their layouts, in less time.
+        self._pair = None
+        if len(layouts) == 2 and layouts == tuple([contiguous(s, d) for s, _, d, _ in layouts]):
+            self._pair = (*layouts[0][::2], *layouts[1][::2])
 
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
@@ -71,6 +77,15 @@ class Plan:
         TypeError
             An operand has another dtype.
         """
+        if out is None and alpha is _ONE and beta is _ZERO and len(operands) == 2:
+            a, b = operands
+            if (
+                type(a) is type(b) is np.ndarray
+                and a.flags.carray
+                and b.flags.carray
+                and (a.shape, a.dtype, b.shape, b.dtype) == self._pair
+            ):
+                return self._call.pair(a, b)
         arrays = tuple(map(np.asarray, operands))
         layouts = tuple(map(layout_of, arrays))
         if layouts != self._layouts:
