@@ -121,7 +121,7 @@ class _MacroKernel:
         panels = code.builder.udiv(self.n, code.int(nr))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
-            self._rows(self._columns(address, nr, None), code.mul(panel, nr), None)
+            self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
@@ -152,7 +152,9 @@ class _MacroKernel:
             self.b_panel = code.mul(self.b_column, kernel.columns)
             self.multiples = StridedColumns.multiples_of(code, self.b_column)
 
-    def _columns(self, address: Value, columns: int, valid: Value | None) -> Columns:
+    def _columns(
+        self, address: Value, columns: int, valid: Value | None, panel: Value | None = None
+    ) -> Columns:
         code, nr = self.code, self.kernel.columns
         if self.kernel.b == "packed":
             step = nr * self.accumulator.size
@@ -163,8 +165,20 @@ class _MacroKernel:
         if valid is not None:  # columns that do not exist repeat the last one that does
             last = code.sub(valid, 1)
             offsets = [code.mul(code.min(n, last), self.b_column) for n in range(columns)]
+        stream, block = None, 0
+        if panel is not None and self.blocks is not None and self.kernel.batch_reduce:
+            block = code.mul(self.k, nr * self.part)
+            done = code.mul(code.mul(panel, self.blocks), block)
+            stream = code.at(code.at(self.b, self.word(GemmWord.B_NEXT)), done)
         return StridedColumns(
-            columns, address, self.b_step, self.b_block, self.multiples, tuple(offsets)
+            columns,
+            address,
+            self.b_step,
+            self.b_block,
+            self.multiples,
+            tuple(offsets),
+            stream,
+            block,
         )
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:

@@ -11,6 +11,8 @@ class GemmWord(IntEnum):
     A_SLOT, B_SLOT: frame slots with the operands' block addresses (panels, or the data itself).
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
+    B_NEXT: from this block of B to one that is asked for meanwhile, of the same size and without
+    gaps; 0: none (direct, batch-reduce).
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
     absolute position; a block starts at a multiple of them (store="scatter").
@@ -31,4 +33,5 @@ class GemmWord(IntEnum):
     C_M_CHUNKS = 10
     C_M_BEGIN = 11
     C_M_TABLE = 12
-    WORDS = 13
+    B_NEXT = 13
+    WORDS = 14

@@ -85,6 +85,9 @@ class PackedColumns:
     def pointers(self, code: Code, block: Value) -> list[Value]:
         return [code.at(self.address, code.mul(block, self.block))]
 
+    def streamed(self, code: Code, block: Value) -> list[Value]:
+        return []
+
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         if self.ahead is not None and column == 0:
             scalar.code.prefetch(scalar.code.at(pointers[0], self.ahead), near=False)
@@ -110,6 +113,8 @@ class StridedColumns:
     block: Step
     multiples: dict[int, Value]  # 1, 3, 5 -> so many times the stride
     offsets: Sequence[Value] = ()
+    stream: Value | None = None
+    stream_block: Step = 0
 
     @staticmethod
     def multiples_of(code: Code, stride: Value) -> dict[int, Value]:
@@ -121,6 +126,12 @@ class StridedColumns:
             return [first]
         starts = range(0, self.columns, REACH)
         return [code.at(first, code.mul(self.multiples[1], start)) for start in starts]
+
+    def streamed(self, code: Code, block: Value) -> list[Value]:
+        """The address to ask for first in a batch-reduce block, if any."""
+        if self.stream is None:
+            return []
+        return [code.at(self.stream, code.mul(block, self.stream_block))]
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         if self.offsets:
@@ -191,9 +202,15 @@ class TileProduct:
         parts = self.vector.element.parts
         return [tuple(flat[i : i + parts]) for i in range(0, len(flat), parts)]
 
+    def _start(self, block: Value) -> list[Value]:
+        """The addresses that a loop over K begins with: of A, of B, and what is streamed."""
+        code, columns = self.code, self.columns
+        addresses = self.rows.pointers(code, block) + columns.pointers(code, block)
+        return addresses + columns.streamed(code, block)
+
     def _block(self, block: Value, flat: list[Value], depth: Value, unroll: int) -> list[Value]:
         code = self.code
-        state = self.rows.pointers(code, block) + self.columns.pointers(code, block)
+        state = self._start(block)
         values = [*state, *flat]
         if unroll == 1:
             with code.repeat(depth, values) as carried:
@@ -211,7 +228,7 @@ class TileProduct:
     ) -> list[Value]:
         code, columns = self.code, self.columns.columns
         start = code.int(0)
-        state = self.rows.pointers(code, start) + self.columns.pointers(code, start)
+        state = self._start(start)
         short = code.less(depth, errand_depth(columns))
         errands = code.builder.select(short, code.int(0), code.int(columns))
         before = code.max(code.sub(depth, errand_depth(columns)), 0)
@@ -232,18 +249,25 @@ class TileProduct:
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:
         """`count` steps of K on [addresses, sums]."""
-        pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * self.columns.columns
+        code, columns = self.code, self.columns
+        pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * columns.columns
         state, sums = carried[:pointers], self._numbers(carried[pointers:])
+        streamed = isinstance(columns, StridedColumns) and columns.stream is not None
+        stream = [state.pop()] if streamed else []
         if not isinstance(self.rows.step, int):
-            state[0] = opaque(self.code, state[0])
-        if not isinstance(self.columns.step, int):
-            state[1:] = [opaque(self.code, pointer) for pointer in state[1:]]
-        for _ in range(count):
+            state[0] = opaque(code, state[0])
+        if not isinstance(columns.step, int):
+            state[1:] = [opaque(code, pointer) for pointer in state[1:]]
+        row = columns.columns * self.parts.element.part
+        for step in range(count):
+            if stream and step % 2 == 0:
+                code.prefetch(code.at(stream[0], step * row), near=False)
             sums = self._multiply(state, sums)
-            state = [self.code.at(state[0], self.rows.step)] + [
-                self.code.at(pointer, self.columns.step) for pointer in state[1:]
+            state = [code.at(state[0], self.rows.step)] + [
+                code.at(pointer, columns.step) for pointer in state[1:]
             ]
-        return [*state, *(part for number in sums for part in number)]
+        stream = [code.at(address, count * row) for address in stream]
+        return [*state, *stream, *(part for number in sums for part in number)]
 
     def _multiply(self, state: list[Value], sums: list[Number]) -> list[Number]:
         a = self.rows.load(self.parts, state[:1])

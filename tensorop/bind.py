@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
@@ -347,6 +347,7 @@ class _Binder:
         if kernel.batch_reduce:
             br = call.axes[3]
             words[d.A_BR], words[d.B_BR] = self._step(br, 0), self._step(br, 1)
+            words[d.B_NEXT] = self._next_block(call)
         out = self.op.out
         words[d.C_N_TABLE], words[d.C_M_TABLE] = self._table(n, out), self._table(m, out)
         if kernel.store == "scatter":
@@ -355,6 +356,22 @@ class _Binder:
             records, begin = chunks(self._offsets(m, out), size, kernel.lanes(self.target), rows)
             words[d.C_M_CHUNKS], words[d.C_M_BEGIN] = self._keep(records), self._keep(begin)
         return words
+
+    def _next_block(self, call: Call) -> int:
+        """Bytes to the block of in1 that the next call reads, where it follows this one: too many
+        small steps for the hardware to foresee."""
+        axes = [self._axis(name) for name in call.axes[1:]]
+        size = prod(axis.size for axis in axes)
+        steps = sorted((abs(axis.stride(1) or 0), axis.size) for axis in axes if axis.size > 1)
+        dense = 1
+        for stride, count in steps:
+            if stride != dense:
+                return 0
+            dense *= count
+        around = [loop for loop in self._loops_around(self.schedule.body, call)]
+        moving = [loop for loop in around if self._axis(loop.axis).stride(1)]
+        follows = bool(moving) and self._axis(moving[-1].axis).stride(1) == size
+        return size * self._element(1).size if follows else 0
 
     def _stream_words(self, call: Call) -> Words:
         d, (x, y) = StreamDescriptor, call.axes
