@@ -123,7 +123,22 @@ def driver_module(target: Target, *, team: bool, python: bool) -> ir.Module:
     _emit_launch(module, target)
     if python:
         builtin.emit_python(module, target)
+    _hurry(module)
     return module
+
+
+# What every call runs through. The rest runs once a region or less, or waits.
+_HOT = frozenset(
+    {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
+)
+
+
+def _hurry(module: ir.Module) -> None:
+    """Leave the functions that are not hot unoptimised: the first call waits for this module."""
+    for function_ in module.functions:
+        if not function_.is_declaration and function_.name not in _HOT:
+            function_.attributes.add("noinline")
+            function_.attributes.add("optnone")
 
 
 # the plain entries

@@ -459,10 +459,10 @@ class _Binder:
         kind = self._element(t).accumulator
         step = kind.part if kernel.planar else kind.size
         kind_size = self._element(t).size
-        lanes_at = np.arange(self._axis(pack.lanes).size, dtype=np.int64) % panels.lanes_block
+        product = next(c for _, c in self.schedule.steps() if isinstance(c, Call))
+        lanes_at = self._in_block(pack.lanes, product)
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
-        depth_at = np.arange(self._axis(pack.depth).size, dtype=np.int64) % panels.depth_block
-        depth = depth_at * panels.row
+        depth = self._in_block(pack.depth, product) * panels.row
         words = np.zeros(max(d) + 1, np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), _PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
@@ -534,25 +534,32 @@ class _Binder:
         """X: the groups of a block in the order of their addresses, so that they form runs along
         the consecutive dimension; Y: the lanes of a group; Z: the depth."""
         d, t, group = CopyDescriptor, pack.tensor, self._group(pack)
-        granule = self._pack_block(pack)
-        source = self._offsets(pack.lanes, t)
+        source, size = self._offsets(pack.lanes, t), self._element(t).size
         starts = np.arange(0, len(source), group)
-        order = starts[np.lexsort((source[starts], starts // granule))]
-        records, begin = chunks(source[order], self._element(t).size, vector, granule // group)
-        words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[pack.lanes], granule
+        blocks = starts - self._in_block(pack.lanes, pack)[starts]
+        order = starts[np.lexsort((source[starts], blocks))]
+        # Runs end where blocks do: blocks are moved apart to tell them.
+        number = np.searchsorted(np.unique(blocks), np.sort(blocks))
+        apart = 2 * int(np.abs(source).max()) + 2 * size
+        records, _ = chunks(source[order] + number * apart, size, vector, len(order))
+        records[:, 1] = source[order[records[:, 0]]]
+        panels = np.arange(0, len(source) + pack.width, pack.width)
+        begin = np.searchsorted(np.sort(blocks)[records[:, 0]], panels)
+        words[d.X_AXIS], words[d.X_GRANULE] = _AXIS_SLOTS[pack.lanes], pack.width
         words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
         words[d.X_TARGET] = self._keep(lanes[order])
         words[d.Y_AXIS] = _AXIS_SLOTS[""]
         words[d.Y_SOURCE] = self._keep(source[:group])
         self._set_y_chunks(words, np.arange(group, dtype=np.int64) * step, step, vector, group)
 
-    def _pack_block(self, pack: Pack) -> int:
-        """Lanes that one run of a pack covers: a multiple of its width, or everything."""
-        block = self.sizes[pack.lanes]
-        for loop in self._loops_around(self.schedule.body, pack):
-            if loop.axis == pack.lanes:
-                block = loop.block
-        return -(-block // pack.width) * pack.width
+    def _in_block(self, name: str, step: Step) -> Words:
+        """Every position of an axis, counted from the beginning of the block it is in where a step
+        runs. Blocks of an inner loop begin anew in every block of an outer one."""
+        position = np.arange(self._axis(name).size, dtype=np.int64)
+        for loop in self._loops_around(self.schedule.body, step):
+            if loop.axis == name:
+                position %= loop.block
+        return position
 
     def _loops_around(self, body: tuple[Step, ...], wanted: Step) -> tuple[Loop, ...]:
         """The loops that hold a step, outermost first."""

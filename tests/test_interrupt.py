@@ -29,6 +29,8 @@ INTERRUPT = """if True:
     from tensorop import runtime
     from tests.node_programs import long_plan
 
+    # A shell's background jobs are started with the signal ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sent = [0.0]
     def interrupt():
         sent[0] = time.monotonic()

@@ -24,7 +24,7 @@ from tensorop.bench.worker import timed
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOF, OURS, OUT = "roof", "tensorop", " out="
-LINE = 64  # bytes of a cache line
+PAGE = 4096  # bytes
 
 
 def random_array(shape: Sequence[int], dtype: str, seed: int) -> Array:
@@ -120,11 +120,14 @@ class CaseRun:
         return ours
 
 
-def aligned(array: Array) -> Array:
-    """A copy of a one-dimensional array that begins at a cache line, as those who write explicit
-    operations allocate: numpy's own large arrays begin 16 bytes behind one."""
-    room = np.empty(array.size + LINE // array.itemsize, array.dtype)
-    skip = -room.ctypes.data % LINE // array.itemsize
+def placed(array: Array, tensor: int) -> Array:
+    """A copy of a one-dimensional array at a cache line of its own part of a page.
+
+    Those who write explicit operations place their operands so: numpy's large arrays all begin 16
+    bytes behind a page, where their lines straddle and stores to one alias loads from another.
+    """
+    room = np.empty(array.size + 2 * PAGE // array.itemsize, array.dtype)
+    skip = (-room.ctypes.data % PAGE + tensor * PAGE // 4) // array.itemsize
     result = room[skip : skip + array.size]
     result[...] = array
     return result
@@ -137,7 +140,7 @@ class OperationRun:
         self.operation = operation
         self._folder = folder
         self._arrays = [
-            aligned(random_array((operation.extent(tensor),), operation.dtype, tensor))
+            placed(random_array((operation.extent(tensor),), operation.dtype, tensor), tensor)
             for tensor in range(3)
         ]
         operands = [

@@ -1,0 +1,100 @@
+"""The five loops with tiny caches, so that small operations have many blocks on every axis, in every
+way of sharing them among threads: against the plain reference."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tensorop import reference
+from tensorop.bind import bind
+from tensorop.ir import Call, Dimension, DimType, Loop, Primitive, Schedule, Tensor, TensorOp
+from tensorop.jit.target import current_target
+from tensorop.optimizer import blocked as five_loops
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.orient import orient
+from tensorop.runtime import prepare, run, scalars
+from tests.strategies import numpy_dtype
+
+TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10)
+DTYPES = ("float32", "float64", "complex64", "int32", "float16")
+SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 33, 48, 50, 64, 96, 100)
+_PRESENT = {DimType.M: (1, 0, 1), DimType.N: (0, 1, 1), DimType.K: (1, 1, 0), DimType.C: (1, 1, 1)}
+
+
+def draw(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[Any]]]:
+    """A contraction with one to three dimensions M, N and K each, in any order in memory."""
+    types = [t for t in (DimType.M, DimType.N, DimType.K) for _ in range(int(rng.integers(1, 4)))]
+    types += [DimType.C] * int(rng.integers(0, 2))
+    sizes: list[int] = []
+    for _ in types:
+        room = max(1, 400_000 // prod(sizes))
+        sizes.append(min(int(rng.choice(SIZES)), room))
+    strides = [[0] * len(types) for _ in range(3)]
+    buffers = []
+    for tensor in range(3):
+        own = [i for i, t in enumerate(types) if _PRESENT[t][tensor]]
+        step = 1
+        for i in rng.permutation(own):
+            strides[tensor][i] = step
+            step *= sizes[i]
+        values = rng.integers(-4, 5, step)
+        buffers.append(values.astype(numpy_dtype(dtype)))
+    rows = zip(types, sizes, zip(*strides, strict=True), strict=True)
+    tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, tuple(Dimension(*row) for row in rows), Primitive.GEMM), buffers
+
+
+def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> None:
+    dtype = np.dtype(np.float32) if buffers[0].dtype == np.float16 else buffers[0].dtype
+    bound = bind(schedule, current_target())
+    plan = prepare(
+        bound.node,
+        bound.frame,
+        scratch_bytes=bound.scratch_bytes,
+        scratch_slots=bound.scratch_slots,
+        long=True,
+        threads=threads,
+        defaults=scalars(dtype.type(1), dtype.type(0)),
+        keep=bound,
+    )
+    in0, in1, out = buffers
+    run(plan, *((in1, in0) if schedule.swapped else (in0, in1)), out)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_blocks_and_shares(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    rng = np.random.default_rng(threads)
+    cut = 0
+    for _ in range(25):
+        op, buffers = draw(rng, dtype)
+        oriented = orient(op, 16)
+        schedule = five_loops.blocked(oriented.op, TINY, threads, oriented.swapped)
+        schedule.verify()
+        loops = [s for _, s in schedule.steps() if isinstance(s, Loop)]
+        cut += any(loop.block < schedule.axis(loop.axis).size for loop in loops)
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        # Small integers: every sum is exact, in whatever order.
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+    assert cut > 15
+
+
+def test_both_ways_of_storing_are_reached() -> None:
+    rng = np.random.default_rng(0)
+    stores = set()
+    for _ in range(60):
+        op, _ = draw(rng, "float32")
+        oriented = orient(op, 16)
+        schedule = five_loops.blocked(oriented.op, TINY, 2, oriented.swapped)
+        stores |= {s.kernel.store for _, s in schedule.steps() if isinstance(s, Call)}
+    assert stores == {"columns", "scatter"}
