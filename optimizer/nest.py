@@ -49,6 +49,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
     shares : int
         Number of shares of the SHARED loops.
     """
+    op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     kinds = {d.type for d in prim}
     swapped = False
@@ -69,6 +70,20 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
     return Schedule(op, (*outer, *axes), body, shares=shares, swapped=swapped, notes=notes)
+
+
+def _absorbed(op: TensorOp) -> TensorOp:
+    """A sequential K loop directly around a matrix product becomes its batch-reduce dimension: the
+    same products in the same order, but sums stay in registers from block to block."""
+    loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
+    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    types = sorted(d.type for d in prim)
+    if types != [DimType.K, DimType.M, DimType.N] or not loops or op.main not in CONTRACTIONS:
+        return op
+    innermost = loops[-1]
+    if innermost.type != DimType.K or innermost.exec != ExecType.SEQ:
+        return op
+    return op.with_dimensions((*loops[:-1], replace(innermost, exec=ExecType.PRIM), *prim))
 
 
 def _vector_side(op: TensorOp, prim: list[Dimension]) -> DimType:
