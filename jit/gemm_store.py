@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import BETA_IS_ONE, AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, Element, Number
 from tensorop.jit.functions import UNARY_FUNCTIONS

@@ -22,11 +22,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Pack, Schedule, Step, TensorOp
+from tensorop.ir import (
+    Axis,
+    Call,
+    Dimension,
+    DimType,
+    ExecType,
+    Loop,
+    Pack,
+    Schedule,
+    Step,
+    TensorOp,
+)
 from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import UNARY_FUNCTIONS
-from tensorop.jit.gemm import GemmKernel
-from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.jit.gemm import GemmKernel, Store
+from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import output_axis
 
@@ -55,8 +66,8 @@ def axes_of(op: TensorOp) -> tuple[Axis, ...]:
 
 
 def _vector_order(op: TensorOp) -> tuple[Dimension, ...]:
-    """M as it lies in out, but for the dimension that is consecutive in in0: that one comes right
-    after the fastest, so that a block covers whole cache lines of in0 and not an element of each."""
+    """M as it lies in out, but for the dimension that is consecutive in in0: it comes right after
+    the fastest, so that a block covers whole cache lines of in0 and not an element of each."""
     dims = output_axis(op, DimType.M).dimensions
     *others, fastest = dims
     read = [d for d in others if d.strides[IN0] == 1]
@@ -136,7 +147,6 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows))
     axes = axes_of(op)
-    sizes = {axis.name: axis.size for axis in axes}
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and _product(batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
@@ -187,7 +197,7 @@ def epilogue_of(op: TensorOp) -> str:
     return op.last_touch.value if op.last_touch.value in UNARY_FUNCTIONS else "none"
 
 
-def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> str:
+def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> Store:
     """How tiles reach out: as columns where the rows of every panel are consecutive in it."""
     m = next(a for a in axes if a.name == "M")
     run = m.unit_run(op.out)
@@ -202,7 +212,7 @@ def _evenness(size: int, lanes: int, threads: int) -> float:
 
 def _part(size: int, lanes: int, threads: int) -> int:
     """What one thread gets of an axis: whole panels."""
-    return min(size, -(-(-(-size // lanes)) // threads) * lanes)
+    return min(size, ceiling(ceiling(size, lanes), threads) * lanes)
 
 
 def _alone(b: Blocks, pack0: Pack, pack1: Pack, call: Call) -> tuple[Step, ...]:
@@ -253,10 +263,9 @@ def block_sizes(
     """
     (m, n, k), (mr, nr) = sizes, tile
     bytes_ = kind.accumulator.size
-    if kind.half:
-        kc = k  # a partial sum stored in a half type would be rounded once a block
-    else:
-        kc = balanced(k, max(MIN_KC, machine.l1 * 3 // 5 // (nr * bytes_)), 4)
+    longest = max(MIN_KC, machine.l1 * 3 // 5 // (nr * bytes_))
+    # A partial sum stored in a half type would be rounded once a block.
+    kc = k if kind.half else balanced(k, longest, 4)
     mc = max(mr, machine.l2 // 2 // (kc * bytes_))
     nc = max(nr, machine.l3 // 4 // (kc * bytes_))
     work = max(1, _call_work(machine, kind) // (mc * kc))
@@ -276,6 +285,11 @@ def _call_work(machine: Machine, kind: Element) -> int:
     return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2
 
 
+def ceiling(size: int, part: int) -> int:
+    """How many parts of a length it takes to cover a size."""
+    return -(-size // part)
+
+
 def balanced(size: int, largest: int, multiple: int) -> int:
     """The block length that cuts `size` into as few blocks as `largest` allows, all about equal;
     a multiple of `multiple` unless one block covers everything."""
@@ -283,4 +297,4 @@ def balanced(size: int, largest: int, multiple: int) -> int:
     if size <= largest:
         return size
     count = -(-size // largest)
-    return -(-(-(-size // count)) // multiple) * multiple
+    return ceiling(ceiling(size, count), multiple) * multiple

@@ -13,7 +13,6 @@ from dataclasses import replace
 from tensorop.ir import (
     BIAS,
     CONTRACTIONS,
-    UNARY,
     Axis,
     Call,
     Dimension,
@@ -27,7 +26,7 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm import GemmKernel
+from tensorop.jit.gemm import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.blocked import balanced, epilogue_of
@@ -35,7 +34,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-SUMMED_ROWS = 16  # rows that are summed across in one call: as streams, the hardware prefetches them
+SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
 ROWS_ACROSS = 1024  # elements of a row from which on that pays for storing the sums in between
 
 
@@ -94,7 +93,9 @@ def _vector_side(op: TensorOp, prim: list[Dimension]) -> DimType:
     return DimType.M
 
 
-def _matrix_product(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+def _matrix_product(
+    op: TensorOp, machine: Machine
+) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     summed = [d for d in prim if d.type == DimType.K]
@@ -103,7 +104,7 @@ def _matrix_product(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], t
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
     direct = plain and m.strides[0] == 1
-    store = "columns" if m.strides[2] == 1 else "scatter"
+    store: Store = "columns" if m.strides[2] == 1 else "scatter"
     if direct:
         return _direct(op, (m, n, summed), tile, store)
     return _packed(op, (m, n, summed), tile, rows, store, kind, machine)
@@ -113,7 +114,7 @@ def _direct(
     op: TensorOp,
     dims: tuple[Dimension, Dimension, list[Dimension]],
     tile: Tile,
-    store: str,
+    store: Store,
 ) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     m, n, summed = dims
     axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]
@@ -142,7 +143,7 @@ def _packed(
     dims: tuple[Dimension, Dimension, list[Dimension]],
     tile: Tile,
     rows: int,
-    store: str,
+    store: Store,
     kind: Element,
     machine: Machine,
 ) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
@@ -176,10 +177,10 @@ def _packed(
 
 def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     """Elementwise operations, reductions, and products that are no matrix product."""
-    rows, inner = _stream_order(op)
+    outer, inner = _stream_order(op)
     x, y = (
         Axis(name, d.type if d else DimType.C, (d,) if d else ())
-        for name, d in (("X", inner), ("Y", rows))
+        for name, d in (("X", inner), ("Y", outer))
     )
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
@@ -267,10 +268,8 @@ def _touch_axes(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Axis,
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     axes = []
     for name, streamed in zip(block, reversed(_stream_order(op)), strict=True):
-        if name in ("M", "N"):
-            chosen = next(d for d in prim if d.type == name)
-        else:
-            chosen = streamed
+        of_product = name in ("M", "N")
+        chosen = next(d for d in prim if d.type == name) if of_product else streamed
         kept = (chosen,) if chosen is not None and chosen.type != DimType.K else ()
         axes.append(Axis(name if kept else "", DimType.C, kept))
     return axes[0], axes[1]

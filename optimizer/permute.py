@@ -11,6 +11,8 @@ Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition 
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
 from tensorop.jit.copy import CopyKernel
 from tensorop.optimizer.blocked import balanced
@@ -32,7 +34,7 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """
     x_dims, y_dims = _grouped(op)
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
-    mode = "along" if along else "across"
+    mode: Literal["along", "across"] = "along" if along else "across"
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     dtype = op.dtype
     call = Call(CopyKernel(dtype, dtype, mode, conj=op.tensors[0].conj), (IN, OUT), ("X", "Y"))
@@ -78,7 +80,7 @@ def _grouped(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
                 continue
             free = [d for d in order if not any(d is other for other in (*x, *y))]
             size = _size(group)
-            if not free or (size >= FULL and group) or size * free[0].size > TABLE and group:
+            if not free or (group and (size >= FULL or size * free[0].size > TABLE)):
                 continue
             group.insert(0, free[0])
     return x, y

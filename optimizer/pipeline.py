@@ -4,7 +4,7 @@
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
-        nest         everything else: identify -> order -> parallelise -> one kernel call in its loops
+        nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
 The regime follows from sizes, strides and cache sizes alone.
 """

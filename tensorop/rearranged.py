@@ -1,7 +1,7 @@
 """Products whose output is consecutive along a batch dimension, by way of a temporary.
 
-A matrix product writes one batch item at a time. Where the items lie interleaved in out (heads of an
-attention, fastest in the result), every item would touch every cache line of it. Instead the
+A matrix product writes one batch item at a time. Where the items lie interleaved in out (heads of
+an attention, fastest in the result), every item would touch every cache line of it. Instead the
 items are written one after the other to a dense temporary, which a permuting copy then brings into
 out's layout: each line of out is written once.
 """

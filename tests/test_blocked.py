@@ -1,5 +1,5 @@
-"""The five loops with tiny caches, so that small operations have many blocks on every axis, in every
-way of sharing them among threads: against the plain reference."""
+"""The five loops with tiny caches, so that small operations have many blocks on every axis, in
+every way of sharing them among threads: against the plain reference."""
 
 from __future__ import annotations
 

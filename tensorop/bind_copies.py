@@ -1,0 +1,198 @@
+"""Descriptors of the copy kernels: packing into panels, and permuting copies.
+
+A pack reads a block of a tensor through offset tables and writes panels. Which of its axes is
+consecutive in the source decides the way (`_way`); where it is not the fastest one, positions are
+taken in the order of their addresses, so that they form runs all the same.
+
+Source: D. A. Matthews, "High-Performance Tensor Contraction without Transposition", SISC 40 (2018).
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
+from tensorop.ir import Call, Loop, Pack
+from tensorop.jit.copy import LARGEST_TILE, CopyDescriptor, CopyKernel
+from tensorop.jit.elements import element
+from tensorop.jit.tables import Words, chunks
+
+MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
+
+
+class CopyWords(ScheduleTables):
+    """Writes the descriptors of copy kernels."""
+
+    def _copy_words(self, call: Call) -> Words:
+        """A copy between two layouts: positions of both axes by absolute tables."""
+        d, (x, y), (source, target) = CopyDescriptor, call.axes, call.tensors
+        size = self._element(source).size
+        words = np.zeros(max(d) + 1, np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
+        self._set_y(words, y, source, self._offsets(y, target))
+        granule, reached = self._blocks_of(x), self._offsets(x, target)
+        if call.kernel.mode == "along":  # runs must be consecutive on both sides
+            read = self._offsets(x, source)
+            records, begin = chunks(_common_runs(read, reached, size), size, granule, granule)
+            records[:, 1] = read[records[:, 0]]
+            words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[x], granule
+            words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.X_TARGET] = self._keep(reached)
+            return words
+        lanes = call.kernel.lanes(self.target)
+        self._set_x(words, x, source, lanes, granule, reached)
+        self._set_y_chunks(words, self._offsets(y, target), size, lanes, self._blocks_of(y))
+        self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
+        return words
+
+    def _blocks_of(self, name: str) -> int:
+        """The block length of an axis at the innermost loop over it."""
+        block = max(1, self.sizes[name])
+        for _, step in self.schedule.steps():
+            if isinstance(step, Loop) and step.axis == name:
+                block = min(block, step.block)
+        return block
+
+    def _copy_kernel(self, pack: Pack) -> CopyKernel:
+        tensor = self.op.tensors[pack.tensor]
+        kind = element(tensor.dtype)
+        return CopyKernel(
+            tensor.dtype,
+            kind.accumulator.name,
+            "along" if self._way(pack) == "along" else "across",
+            conj=tensor.conj and kind.parts == 2,
+            planar=kind.parts == 2,
+            tile=self._tile(pack),
+        )
+
+    def _tile(self, pack: Pack) -> int:
+        """Lanes of the tiles that a pack transposes: runs of a panel's lanes fill them."""
+        way = self._way(pack)
+        if way == "along":
+            return LARGEST_TILE
+        run = pack.width if way == "across" else self._group(pack)
+        return min(LARGEST_TILE, run & -run) if run > 1 else LARGEST_TILE
+
+    def _way(self, pack: Pack) -> str:
+        """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
+        (or nothing is), `across` where the depth is, `within` where another part of the lanes
+        is than the fastest: lanes are then transposed with lanes."""
+        lanes, depth = self._axis(pack.lanes), self._axis(pack.depth)
+        consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
+        if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
+            return "across"
+        if any(consecutive[:-1]) and self._group(pack) >= MIN_GROUP:
+            return "within"
+        return "along"
+
+    def _group(self, pack: Pack) -> int:
+        """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
+        return gcd(pack.width, self._axis(pack.lanes).dimensions[-1].size)
+
+    def _pack_words(self, pack: Pack) -> Words:
+        d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
+        kernel, way = self._copy_kernel(pack), self._way(pack)
+        kind = self._element(t).accumulator
+        step = kind.part if kernel.planar else kind.size
+        kind_size = self._element(t).size
+        product = next(c for _, c in self.schedule.steps() if isinstance(c, Call))
+        lanes_at = self._in_block(pack.lanes, product)
+        lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
+        depth = self._in_block(pack.depth, product) * panels.row
+        words = np.zeros(max(d) + 1, np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]
+        words[d.PLANE] = panels.plane
+        words[d.WIDTH], words[d.ROW] = pack.width, panels.row
+        words[d.LANES_TARGET] = self._keep(lanes)
+        words[d.LANES_AXIS], words[d.DEPTH_AXIS] = AXIS_SLOTS[pack.lanes], AXIS_SLOTS[pack.depth]
+        vector = kernel.lanes(self.target)
+        if way == "along":
+            self._set_x(words, pack.lanes, t, pack.width, pack.width, lanes)
+            self._set_y(words, pack.depth, t, depth)
+        elif way == "across":
+            # In the order of addresses, so that any consecutive dimension of the depth makes runs.
+            source, block = self._offsets(pack.depth, t), panels.depth_block
+            order = np.lexsort((source, np.arange(len(source)) // block))
+            self._set_x_order(
+                words, pack.depth, source[order], kind_size, vector, block, depth[order]
+            )
+            self._set_y(words, pack.lanes, t, lanes)
+            self._set_y_chunks(words, lanes, step, vector, pack.width)
+            self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
+        else:
+            self._set_within(words, pack, lanes, step, vector)
+            self._set_z(words, pack.depth, self._offsets(pack.depth, t), depth)
+        return words
+
+    def _set_x(
+        self, words: Words, name: str, tensor: int, longest: int, granule: int, target: Words
+    ) -> None:
+        size = self._element(tensor).size
+        self._set_x_order(words, name, self._offsets(name, tensor), size, longest, granule, target)
+
+    def _set_x_order(
+        self,
+        words: Words,
+        name: str,
+        source: Words,
+        size: int,
+        longest: int,
+        granule: int,
+        target: Words,
+    ) -> None:
+        d = CopyDescriptor
+        records, begin = chunks(source, size, longest, granule)
+        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[name], granule
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_TARGET] = self._keep(target)
+
+    def _set_y(self, words: Words, name: str, tensor: int, target: Words) -> None:
+        d = CopyDescriptor
+        words[d.Y_AXIS] = AXIS_SLOTS[name]
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self._table(name, tensor), self._keep(target)
+
+    def _set_y_chunks(
+        self, words: Words, target: Words, step: int, longest: int, granule: int
+    ) -> None:
+        d = CopyDescriptor
+        records, begin = chunks(target, step, longest, granule)
+        words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.Y_GRANULE] = granule
+
+    def _set_z(self, words: Words, name: str, source: Words, target: Words) -> None:
+        d = CopyDescriptor
+        words[d.Z_AXIS] = AXIS_SLOTS[name]
+        words[d.Z_SOURCE], words[d.Z_TARGET] = self._keep(source), self._keep(target)
+
+    def _set_within(
+        self, words: Words, pack: Pack, lanes: Words, step: int, vector: int
+    ) -> None:
+        """X: the groups of a block in the order of their addresses, so that they form runs along
+        the consecutive dimension; Y: the lanes of a group; Z: the depth."""
+        d, t, group = CopyDescriptor, pack.tensor, self._group(pack)
+        source, size = self._offsets(pack.lanes, t), self._element(t).size
+        starts = np.arange(0, len(source), group)
+        blocks = starts - self._in_block(pack.lanes, pack)[starts]
+        order = starts[np.lexsort((source[starts], blocks))]
+        # Runs end where blocks do: blocks are moved apart to tell them.
+        number = np.searchsorted(np.unique(blocks), np.sort(blocks))
+        apart = 2 * int(np.abs(source).max()) + 2 * size
+        records, _ = chunks(source[order] + number * apart, size, vector, len(order))
+        records[:, 1] = source[order[records[:, 0]]]
+        panels = np.arange(0, len(source) + pack.width, pack.width)
+        begin = np.searchsorted(np.sort(blocks)[records[:, 0]], panels)
+        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[pack.lanes], pack.width
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_TARGET] = self._keep(lanes[order])
+        words[d.Y_AXIS] = AXIS_SLOTS[""]
+        words[d.Y_SOURCE] = self._keep(source[:group])
+        self._set_y_chunks(words, np.arange(group, dtype=np.int64) * step, step, vector, group)
+
+
+def _common_runs(source: Words, target: Words, size: int) -> Words:
+    """Offsets whose runs are the runs of both tables: broken wherever either is."""
+    broken = np.zeros(len(source), np.int64)
+    broken[1:] = (np.diff(source) != size) | (np.diff(target) != size)
+    return np.arange(len(source), dtype=np.int64) * size + np.cumsum(broken) * size

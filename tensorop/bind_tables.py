@@ -1,0 +1,170 @@
+"""What binding a schedule starts from: where panels lie, which axes go by tables, and the tables.
+
+`ScheduleTables` answers the questions that nodes and descriptors (`bind.py`, `bind_copies.py`)
+ask of a schedule, and keeps the words that they point to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorop.ir import BIAS, Axis, Call, DimType, ExecType, Loop, Pack, Schedule, Step
+from tensorop.jit.abi import AxisSlot, Slot
+from tensorop.jit.copy import CopyKernel
+from tensorop.jit.elements import Element, element
+from tensorop.jit.gemm import GemmKernel
+from tensorop.jit.tables import Words, offsets
+from tensorop.jit.target import Target
+
+AXIS_SLOTS = {
+    "M": AxisSlot.M,
+    "N": AxisSlot.N,
+    "K": AxisSlot.K,
+    "BR": AxisSlot.BR,
+    "X": AxisSlot.X,
+    "Y": AxisSlot.Y,
+    "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
+}
+PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Where the panels of one packed tensor lie: block sizes and strides in bytes."""
+
+    pack: Pack
+    lanes_block: int
+    depth_block: int
+    row: int
+    panel: int
+    plane: int
+    private: bool  # every share of a region has panels of its own
+
+    @property
+    def bytes(self) -> int:
+        total = -(-self.lanes_block // self.pack.width) * self.panel
+        return -(-total // _LINE) * _LINE
+
+
+class ScheduleTables:
+    """A schedule, and the tables made for it so far."""
+
+    def __init__(self, schedule: Schedule, target: Target) -> None:
+        self.schedule, self.target, self.op = schedule, target, schedule.op
+        self.kept: list[Words] = []
+        self.sizes = {axis.name: axis.size for axis in schedule.axes}
+        self.tables: dict[tuple[str, int], int] = {}
+        self.panels: dict[int, Panels] = {}
+        self._find_panels(schedule.body, dict(self.sizes), {}, frozenset())
+        self.tabled = self._tabled()
+        self.biased = any(
+            BIAS in step.tensors for _, step in schedule.steps() if isinstance(step, Call)
+        )
+
+    def _find_panels(
+        self,
+        body: tuple[Step, ...],
+        blocks: dict[str, int],
+        packs: dict[Pack, frozenset[int]],
+        sharing: frozenset[int],
+    ) -> None:
+        """Panels are as large as the blocks of the matrix product that reads them, and private to
+        a share where one SHARED loop holds both the packing and the product. `packs` maps what is
+        packed before a step to the SHARED loops around it; `sharing`: those around this body."""
+        for step in body:
+            if isinstance(step, Loop):
+                inside = {**blocks, step.axis: min(step.block, blocks[step.axis])}
+                shared = step.exec == ExecType.SHARED
+                around = sharing | {id(step)} if shared else sharing
+                self._find_panels(step.body, inside, packs, around)
+            elif isinstance(step, Pack):
+                packs[step] = sharing
+            elif isinstance(step.kernel, GemmKernel):
+                for pack, around in packs.items():
+                    panels = self._panel(pack, blocks, bool(around & sharing))
+                    self.panels[pack.tensor] = panels
+
+    def _panel(self, pack: Pack, blocks: dict[str, int], private: bool) -> Panels:
+        kind = self._element(pack.tensor).accumulator
+        depth = blocks[pack.depth]
+        row = pack.width * kind.size
+        return Panels(
+            pack, blocks[pack.lanes], depth, row, depth * row, pack.width * kind.part, private
+        )
+
+    def _tabled(self) -> set[tuple[str, int]]:
+        """Which axes of which tensors kernels address through tables: loops leave them alone."""
+        out = self.op.out
+        found = {(name, t) for t, p in self.panels.items() for name in (p.pack.lanes, p.pack.depth)}
+        for _, step in self.schedule.steps():
+            if not isinstance(step, Call):
+                continue
+            if isinstance(step.kernel, CopyKernel):
+                found |= {(axis, t) for axis in step.axes for t in step.tensors}
+            elif isinstance(step.kernel, GemmKernel):
+                found |= {(step.axes[0], out), (step.axes[1], out)}
+        return found
+
+    def _element(self, tensor: int) -> Element:
+        return element(self.op.tensors[tensor].dtype)
+
+    def _slot(self, tensor: int) -> Slot:
+        if tensor == BIAS:
+            return Slot.AUX
+        return Slot.OUT if tensor == self.op.out else Slot(tensor)
+
+    def _axis(self, name: str) -> Axis:
+        return self.schedule.axis(name) if name else Axis("", DimType.C, ())
+
+    def _keep(self, words: Words) -> int:
+        words = np.ascontiguousarray(words, np.int64)
+        self.kept.append(words)
+        return int(words.ctypes.data)
+
+    def _offsets(self, name: str, tensor: int) -> Words:
+        return offsets(self._axis(name), tensor, self._element(tensor).size)
+
+    def _table(self, name: str, tensor: int) -> int:
+        """The address of an axis' table of byte offsets in a tensor."""
+        key = (name, tensor)
+        if key not in self.tables:
+            self.tables[key] = self._keep(self._offsets(name, tensor))
+        return self.tables[key]
+
+    def _step(self, name: str, tensor: int) -> int:
+        """Bytes between neighbours on an axis that is affine in a tensor."""
+        tensor = self.op.out if tensor == BIAS else tensor
+        stride = self._axis(name).stride(tensor)
+        if stride is None:
+            raise ValueError(f"axis {name} has no single stride in tensor {tensor}")
+        return stride * self._element(tensor).size
+
+    def _in_block(self, name: str, step: Step) -> Words:
+        """Every position of an axis, counted from the beginning of the block it is in where a step
+        runs. Blocks of an inner loop begin anew in every block of an outer one."""
+        position = np.arange(self._axis(name).size, dtype=np.int64)
+        for loop in self._loops_around(self.schedule.body, step):
+            if loop.axis == name:
+                position %= loop.block
+        return position
+
+    def _loops_around(self, body: tuple[Step, ...], wanted: Step) -> tuple[Loop, ...]:
+        """The loops that hold a step, outermost first."""
+        for step in body:
+            if step is wanted:
+                return ()
+            if isinstance(step, Loop) and any(s is wanted for s in _inside(step.body)):
+                return (step, *self._loops_around(step.body, wanted))
+        return ()
+
+
+def _inside(body: tuple[Step, ...]) -> Iterator[Step]:
+    """Every step of a body, at any depth."""
+    for step in body:
+        yield step
+        if isinstance(step, Loop):
+            yield from _inside(step.body)
