@@ -36,6 +36,7 @@ from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
+from tensorop.optimizer.split import split_size
 
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 
@@ -257,17 +258,16 @@ def _splittable(op: TensorOp, threads: int) -> TensorOp:
     longest = max(kept, key=lambda d: d.size, default=None)
     if longest is None or longest.size < 2 * threads:
         return op
-    parts = next((p for p in range(threads, 4 * threads) if longest.size % p == 0), 1)
-    if parts == 1:
+    parts = split_size(longest.size, 1, longest.size // threads)
+    if not parts.exact or parts.outer > 4 * threads:
         return op
-    block = longest.size // parts
     outer = replace(
         longest,
-        size=parts,
-        strides=tuple(block * s for s in longest.strides),
+        size=parts.outer,
+        strides=tuple(parts.kernel * s for s in longest.strides),
         exec=ExecType.SEQ,
     )
-    inner = replace(longest, size=block)
+    inner = replace(longest, size=parts.kernel)
     rest = [inner if d is longest else d for d in op.dimensions]
     return op.with_dimensions((outer, *rest))
 
