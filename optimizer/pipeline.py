@@ -171,7 +171,35 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     simple = dims[DimType.M] == dims[DimType.N] == 1 and dims[DimType.K] <= 2
     if simple and fits and _consecutive(op):
         return Regime("nest", "operands fit in L2 and are consecutive along the vector side")
+    if _in_blocks(op, machine):
+        return Regime("nest", "the operands lie in blocks that a kernel reads as they are")
     return Regime("blocked", "packed panels pay")
+
+
+def _in_blocks(op: TensorOp, machine: Machine) -> bool:
+    """Whether the operands already lie as a kernel wants them: blocks without gaps, of some vectors
+    along M, which hold an inner and an outer K."""
+    kind = element(op.dtype)
+    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
+        return False
+    summed = sorted(op.of_type(DimType.K), key=lambda d: abs(d.strides[0]))
+    sides = [
+        min(op.of_type(t), key=lambda d: abs(d.strides[op.out])) for t in (DimType.M, DimType.N)
+    ]
+    if len(summed) != 2:
+        return False
+    for (vector, other), (tensor, broadcast) in ((sides, (0, 1)), (sides[::-1], (1, 0))):
+        lies = [abs(d.strides[tensor]) for d in (vector, *summed)]
+        dense = [1, vector.size, vector.size * summed[0].size]
+        read = sorted((abs(d.strides[broadcast]), d.size) for d in (other, *summed))
+        whole = all(a[0] * a[1] == b[0] for a, b in zip(read, read[1:], strict=False))
+        fits = vector.size % _lanes(op, machine) == 0 and vector.size <= LONGEST_BLOCK
+        if lies == dense and vector.strides[op.out] == 1 and read[0][0] == 1 and whole and fits:
+            return other.size <= LONGEST_BLOCK
+    return False
+
+
+LONGEST_BLOCK = 128  # elements of M and N in a block that a kernel reads as it lies
 
 
 # Prices in cycles of one core, as far as they do not depend on the dtype.
