@@ -4,11 +4,13 @@
 #   make test    installs into .venv and runs lint, types and all tests
 #
 # `make PYTHON=python3.13 run` picks another Python. RUN and TEST_ARGS are handed on:
-# `make run RUN="bench --suite seed --threads 2"`, `make test TEST_ARGS="-k einsum"`.
+# `make run RUN="bench --suite seed --threads 2"`, `make test TEST_ARGS="-k einsum"`. Tests run in
+# two processes (JOBS=8: in eight), a file at a time, so that kernels are compiled once a file.
 
 PYTHON ?=
 RUN ?= bench --suite quick
 TEST_ARGS ?=
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -54,7 +56,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy --strict
 
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(TEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(TEST_ARGS)
 
 smoke: $(VENV)/.installed-test
 	$(BIN)/ruff check .

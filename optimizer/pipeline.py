@@ -12,6 +12,7 @@ The regime follows from sizes, strides and cache sizes alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 from tensorop.ir import (
@@ -192,7 +193,7 @@ def _in_blocks(op: TensorOp, machine: Machine) -> bool:
         lies = [abs(d.strides[tensor]) for d in (vector, *summed)]
         dense = [1, vector.size, vector.size * summed[0].size]
         read = sorted((abs(d.strides[broadcast]), d.size) for d in (other, *summed))
-        whole = all(a[0] * a[1] == b[0] for a, b in zip(read, read[1:], strict=False))
+        whole = all(a[0] * a[1] == b[0] for a, b in pairwise(read))
         fits = vector.size % _lanes(op, machine) == 0 and vector.size <= LONGEST_BLOCK
         if lies == dense and vector.strides[op.out] == 1 and read[0][0] == 1 and whole and fits:
             return other.size <= LONGEST_BLOCK

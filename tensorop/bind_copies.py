@@ -14,12 +14,18 @@ from math import gcd
 import numpy as np
 
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
-from tensorop.ir import Call, Loop, Pack
+from tensorop.ir import Call, Loop, Pack, Schedule
 from tensorop.jit.copy import LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.tables import Words, chunks
+from tensorop.jit.target import Target
 
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
+
+
+def pack_kernel(schedule: Schedule, pack: Pack, target: Target) -> CopyKernel:
+    """The kernel that a pack of a schedule runs."""
+    return CopyWords(schedule, target)._copy_kernel(pack)
 
 
 class CopyWords(ScheduleTables):

@@ -1,9 +1,9 @@
 """The cache of decided calls: from a spec and layouts to a `Call`.
 
-`call_for` takes the layouts of all operands. In front of it, `contiguous_call` serves what most warm
-calls are, two C-contiguous arrays and no keyword, by shapes and dtypes alone: looking at strides
-and alignment takes as long as multiplying two small matrices. Both are bounded, least recently used
-first out, under the lock of `functools.lru_cache`.
+`call_for` takes the layouts of all operands. In front of it, `contiguous_call` serves what most
+warm calls are, two C-contiguous arrays and no keyword, by shapes and dtypes alone: looking at
+strides and alignment takes as long as multiplying two small matrices. Both are bounded, least
+recently used first out, under the lock of `functools.lru_cache`.
 """
 
 from __future__ import annotations

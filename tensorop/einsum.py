@@ -135,7 +135,7 @@ def contract(
 ) -> Any:
     """`einsum` with its arguments read: for the functions that are einsums of some spec."""
     if threads is not None:
-        _check_threads(threads)
+        check_threads(threads)
     target, layout = None, None
     if out is not None:
         target = _writeable(out)
@@ -207,7 +207,8 @@ def _positions(conj: Any) -> tuple[int, ...]:
     return tuple(operator.index(position) for position in conj)
 
 
-def _check_threads(threads: Any) -> None:
+def check_threads(threads: Any) -> None:
+    """The `threads` of a call is a positive int or None."""
     if threads is None:
         return
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)):

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from tensorop.bind_copies import pack_kernel
 from tensorop.call import Call
 from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
-from tensorop.einsum import call_for, contract, layout_of
+from tensorop.einsum import call_for, check_threads, contract, layout_of
 from tensorop.errors import EinsumError
 from tensorop.executable import AnyExecutable
 from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
-from tensorop.ir import Schedule
+from tensorop.ir import Pack, Schedule
 from tensorop.jit.compiler import assembly
 from tensorop.jit.target import current_target
 from tensorop.path import freeze
@@ -168,8 +169,14 @@ class Plan:
 
     def kernels(self) -> tuple[Any, ...]:
         """The descriptions of all kernels it calls, each once."""
-        calls = (s for schedule in self.schedules for _, s in schedule.steps())
-        return tuple(dict.fromkeys(s.kernel for s in calls if isinstance(s, KernelCall)))
+        found: dict[Any, None] = {}
+        for schedule in self.schedules:
+            for _, step in schedule.steps():
+                if isinstance(step, KernelCall):
+                    found[step.kernel] = None
+                elif isinstance(step, Pack):
+                    found[pack_kernel(schedule, step, current_target())] = None
+        return tuple(found)
 
     def llvm_ir(self) -> str:
         """The generated LLVM IR of all its kernels."""
@@ -228,8 +235,8 @@ def compile(
 
     Raises
     ------
-    EinsumError, TypeError
-        As `einsum`.
+    EinsumError, ValueError, TypeError
+        As `einsum`; and the number of dtypes or strides is not that of the operands.
 
     Examples
     --------
@@ -239,22 +246,23 @@ def compile(
     >>> plan(np.ones((64, 32), "f4"), np.ones((32, 16), "f4")).shape
     (64, 16)
     """
-    layouts = tuple(
-        _layout(operand, _nth(dtypes, i, len(operands)), None if strides is None else strides[i])
-        for i, operand in enumerate(operands)
-    )
+    check_threads(threads)
+    count = len(operands)
+    kinds, steps = _each("dtypes", dtypes, count), _each("strides", strides, count)
+    given = zip(operands, kinds, steps, strict=True)
+    layouts = tuple(_layout(operand, np.dtype(kind), step) for operand, kind, step in given)
     kind = None if dtype is None else np.dtype(dtype)
     options = Options(kind, casting, order, freeze(optimize), tuple(conj))
     return Plan(spec, layouts, options, threads)
 
 
-def _nth(dtypes: Any, i: int, count: int) -> np.dtype[Any]:
-    if isinstance(dtypes, (list, tuple)):
-        if len(dtypes) != count:
-            raise ValueError(f"{len(dtypes)} dtypes for {count} operands")
-        dtypes = dtypes[i]
-    dtype: np.dtype[Any] = np.dtype(dtypes)
-    return dtype
+def _each(name: str, given: Any, count: int) -> Sequence[Any]:
+    """What holds for each of the operands: one entry for all, or one each."""
+    if not isinstance(given, (list, tuple)):
+        return [given] * count
+    if len(given) != count:
+        raise ValueError(f"{len(given)} {name} for {count} operands")
+    return given
 
 
 def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -> Layout:

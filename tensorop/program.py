@@ -299,10 +299,7 @@ def _is_usable(layout: Layout, work: DType, name: str) -> bool:
     if not (same and aligned):
         return False
     size = work.itemsize
-    for n, stride in zip(shape, strides, strict=True):
-        if n > 1 and stride % size:
-            return False
-    return True
+    return not any(n > 1 and stride % size for n, stride in zip(shape, strides, strict=True))
 
 
 def _target(

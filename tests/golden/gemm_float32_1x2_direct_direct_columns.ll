@@ -5,7 +5,7 @@ target datalayout = ""
 define void @"gemm_float32_1x2_direct_direct_columns"(ptr %"descriptor", ptr %"frame")
 {
 entry:
-  %v31 = alloca i8, i32 192, align 64
+  %v34 = alloca i8, i32 192, align 64
   br label %"body"
 body:
   %v1 = getelementptr i64, ptr %"frame", i64 16
@@ -16,450 +16,459 @@ body:
   %v6 = load i64, ptr %v5, align 8
   %v7 = getelementptr i64, ptr %"frame", i64 19
   %v8 = load i64, ptr %v7, align 8
-  %v9 = getelementptr i64, ptr %"frame", i64 2
-  %v10 = load ptr, ptr %v9, align 8
-  %v11 = getelementptr i64, ptr %"frame", i64 9
-  %v12 = load i64, ptr %v11, align 8
-  %v13 = getelementptr i64, ptr %"descriptor", i64 9
-  %v14 = load ptr, ptr %v13, align 8
-  %v15 = mul i64 %v12, 8
-  %v16 = getelementptr i8, ptr %v14, i64 %v15
-  %v17 = getelementptr i64, ptr %"frame", i64 26
-  %v18 = load ptr, ptr %v17, align 8
-  %v19 = getelementptr i64, ptr %v18, i64 8
-  %v20 = load i64, ptr %v19, align 8
-  %v21 = getelementptr i64, ptr %"frame", i64 24
-  %v22 = load i64, ptr %v21, align 8
-  %v23 = icmp ne i64 %v22, 0
-  %v24 = icmp eq i64 %v20, 2
-  %v25 = xor i1 %v24, -1
-  %v26 = and i1 %v23, %v25
-  %v27 = getelementptr i64, ptr %v18, i64 9
-  %v28 = load i64, ptr %v27, align 8
-  %v29 = icmp ne i64 %v28, 0
-  %v30 = icmp ne i64 %v20, 0
-  %v32 = getelementptr i64, ptr %"descriptor", i64 0
-  %v33 = load i64, ptr %v32, align 8
-  %v34 = getelementptr i64, ptr %"frame", i64 %v33
-  %v35 = load ptr, ptr %v34, align 8
-  %v36 = getelementptr i64, ptr %"descriptor", i64 1
-  %v37 = load i64, ptr %v36, align 8
-  %v38 = getelementptr i64, ptr %"frame", i64 %v37
-  %v39 = load ptr, ptr %v38, align 8
-  %v40 = getelementptr i64, ptr %"descriptor", i64 3
-  %v41 = load i64, ptr %v40, align 8
-  %v42 = getelementptr i64, ptr %"descriptor", i64 6
-  %v43 = load i64, ptr %v42, align 8
-  %v44 = getelementptr i64, ptr %"descriptor", i64 7
-  %v45 = load i64, ptr %v44, align 8
-  %v46 = mul i64 %v45, 2
-  %v47 = mul i64 %v45, 3
-  %v48 = mul i64 %v45, 5
-  %v49 = udiv i64 %v4, 2
-  %v50 = icmp slt i64 0, %v49
-  br i1 %v50, label %"loop", label %"done"
+  %v9 = getelementptr i64, ptr %"frame", i64 25
+  %v10 = load i64, ptr %v9, align 8
+  %v11 = icmp ne i64 %v10, 0
+  %v12 = getelementptr i64, ptr %"frame", i64 2
+  %v13 = load ptr, ptr %v12, align 8
+  %v14 = getelementptr i64, ptr %"frame", i64 9
+  %v15 = load i64, ptr %v14, align 8
+  %v16 = getelementptr i64, ptr %"descriptor", i64 9
+  %v17 = load ptr, ptr %v16, align 8
+  %v18 = mul i64 %v15, 8
+  %v19 = getelementptr i8, ptr %v17, i64 %v18
+  %v20 = getelementptr i64, ptr %"frame", i64 26
+  %v21 = load ptr, ptr %v20, align 8
+  %v22 = getelementptr i64, ptr %v21, i64 8
+  %v23 = load i64, ptr %v22, align 8
+  %v24 = getelementptr i64, ptr %"frame", i64 24
+  %v25 = load i64, ptr %v24, align 8
+  %v26 = icmp ne i64 %v25, 0
+  %v27 = icmp eq i64 %v23, 2
+  %v28 = xor i1 %v27, -1
+  %v29 = and i1 %v26, %v28
+  %v30 = getelementptr i64, ptr %v21, i64 9
+  %v31 = load i64, ptr %v30, align 8
+  %v32 = icmp ne i64 %v31, 0
+  %v33 = icmp ne i64 %v23, 0
+  %v35 = getelementptr i64, ptr %"descriptor", i64 0
+  %v36 = load i64, ptr %v35, align 8
+  %v37 = getelementptr i64, ptr %"frame", i64 %v36
+  %v38 = load ptr, ptr %v37, align 8
+  %v39 = getelementptr i64, ptr %"descriptor", i64 1
+  %v40 = load i64, ptr %v39, align 8
+  %v41 = getelementptr i64, ptr %"frame", i64 %v40
+  %v42 = load ptr, ptr %v41, align 8
+  %v43 = getelementptr i64, ptr %"descriptor", i64 3
+  %v44 = load i64, ptr %v43, align 8
+  %v45 = getelementptr i64, ptr %"descriptor", i64 6
+  %v46 = load i64, ptr %v45, align 8
+  %v47 = getelementptr i64, ptr %"descriptor", i64 7
+  %v48 = load i64, ptr %v47, align 8
+  %v49 = mul i64 %v48, 2
+  %v50 = mul i64 %v48, 3
+  %v51 = mul i64 %v48, 5
+  %v52 = udiv i64 %v4, 2
+  %v53 = icmp slt i64 0, %v52
+  br i1 %v53, label %"loop", label %"done"
 loop:
-  %v51 = phi i64 [0, %"body"], [%v292, %"done.1.endif"]
-  %v52 = mul i64 %v51, %v46
-  %v53 = getelementptr i8, ptr %v39, i64 %v52
-  %v54 = mul i64 %v51, 2
-  %v55 = udiv i64 %v2, 16
-  %v56 = icmp slt i64 0, %v55
-  br i1 %v56, label %"loop.1", label %"done.1"
+  %v54 = phi i64 [0, %"body"], [%v301, %"done.1.endif"]
+  %v55 = mul i64 %v54, %v49
+  %v56 = getelementptr i8, ptr %v42, i64 %v55
+  %v57 = mul i64 %v54, 2
+  %v58 = udiv i64 %v2, 16
+  %v59 = icmp slt i64 0, %v58
+  br i1 %v59, label %"loop.1", label %"done.1"
 done:
-  %v294 = mul i64 %v49, 2
-  %v295 = mul i64 %v49, %v46
-  %v296 = getelementptr i8, ptr %v39, i64 %v295
-  %v297 = icmp slt i64 %v294, %v4
-  br i1 %v297, label %"loop.7", label %"done.7"
+  %v303 = mul i64 %v52, 2
+  %v304 = mul i64 %v52, %v49
+  %v305 = getelementptr i8, ptr %v42, i64 %v304
+  %v306 = icmp slt i64 %v303, %v4
+  br i1 %v306, label %"loop.7", label %"done.7"
 loop.1:
-  %v57 = phi i64 [0, %"loop"], [%v176, %"done.3.endif"]
-  %v58 = mul i64 %v57, 64
-  %v59 = getelementptr i8, ptr %v35, i64 %v58
-  %v60 = mul i64 %v57, 16
-  %v61 = mul i64 %v60, 4
-  %v62 = and i64 %v6, -4
-  %v63 = icmp slt i64 0, %v62
-  br i1 %v63, label %"loop.2", label %"done.2"
+  %v60 = phi i64 [0, %"loop"], [%v185, %"done.3.endif"]
+  %v61 = mul i64 %v60, 64
+  %v62 = getelementptr i8, ptr %v38, i64 %v61
+  %v63 = mul i64 %v60, 16
+  %v64 = getelementptr i64, ptr %"frame", i64 8
+  %v65 = load i64, ptr %v64, align 8
+  %v66 = getelementptr i64, ptr %"descriptor", i64 12
+  %v67 = load ptr, ptr %v66, align 8
+  %v68 = add i64 %v65, %v63
+  %v69 = getelementptr i64, ptr %v67, i64 %v68
+  %v70 = load i64, ptr %v69, align 8
+  %v71 = and i64 %v6, -4
+  %v72 = icmp slt i64 0, %v71
+  br i1 %v72, label %"loop.2", label %"done.2"
 done.1:
-  %v178 = mul i64 %v55, 16
-  %v179 = icmp slt i64 %v178, %v2
-  br i1 %v179, label %"done.1.if", label %"done.1.endif"
+  %v187 = mul i64 %v58, 16
+  %v188 = icmp slt i64 %v187, %v2
+  br i1 %v188, label %"done.1.if", label %"done.1.endif"
 loop.2:
-  %v64 = phi i64 [0, %"loop.1"], [%v119, %"loop.2"]
-  %v65 = phi ptr [%v59, %"loop.1"], [%v117, %"loop.2"]
-  %v66 = phi ptr [%v53, %"loop.1"], [%v118, %"loop.2"]
-  %v67 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v111, %"loop.2"]
-  %v68 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v116, %"loop.2"]
-  %v69 = call ptr asm  "", "=r,0"(ptr %v65)
-  %v70 = call ptr asm  "", "=r,0"(ptr %v66)
-  %v71 = load <16 x float>, ptr %v69, align 1
-  %v72 = load float, ptr %v70, align 1
-  %v73 = insertelement <16 x float> poison, float %v72, i32 0
-  %v74 = shufflevector <16 x float> %v73, <16 x float> poison, <16 x i32> zeroinitializer
-  %v75 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v71, <16 x float> %v74, <16 x float> %v67)
-  %v76 = getelementptr [1 x i8], ptr %v70, i64 %v45
-  %v77 = load float, ptr %v76, align 1
-  %v78 = insertelement <16 x float> poison, float %v77, i32 0
-  %v79 = shufflevector <16 x float> %v78, <16 x float> poison, <16 x i32> zeroinitializer
-  %v80 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v71, <16 x float> %v79, <16 x float> %v68)
-  %v81 = getelementptr i8, ptr %v69, i64 %v41
-  %v82 = getelementptr i8, ptr %v70, i64 %v43
-  %v83 = load <16 x float>, ptr %v81, align 1
-  %v84 = load float, ptr %v82, align 1
-  %v85 = insertelement <16 x float> poison, float %v84, i32 0
-  %v86 = shufflevector <16 x float> %v85, <16 x float> poison, <16 x i32> zeroinitializer
-  %v87 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v83, <16 x float> %v86, <16 x float> %v75)
-  %v88 = getelementptr [1 x i8], ptr %v82, i64 %v45
-  %v89 = load float, ptr %v88, align 1
-  %v90 = insertelement <16 x float> poison, float %v89, i32 0
-  %v91 = shufflevector <16 x float> %v90, <16 x float> poison, <16 x i32> zeroinitializer
-  %v92 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v83, <16 x float> %v91, <16 x float> %v80)
-  %v93 = getelementptr i8, ptr %v81, i64 %v41
-  %v94 = getelementptr i8, ptr %v82, i64 %v43
-  %v95 = load <16 x float>, ptr %v93, align 1
-  %v96 = load float, ptr %v94, align 1
-  %v97 = insertelement <16 x float> poison, float %v96, i32 0
-  %v98 = shufflevector <16 x float> %v97, <16 x float> poison, <16 x i32> zeroinitializer
-  %v99 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v95, <16 x float> %v98, <16 x float> %v87)
-  %v100 = getelementptr [1 x i8], ptr %v94, i64 %v45
-  %v101 = load float, ptr %v100, align 1
-  %v102 = insertelement <16 x float> poison, float %v101, i32 0
-  %v103 = shufflevector <16 x float> %v102, <16 x float> poison, <16 x i32> zeroinitializer
-  %v104 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v95, <16 x float> %v103, <16 x float> %v92)
-  %v105 = getelementptr i8, ptr %v93, i64 %v41
-  %v106 = getelementptr i8, ptr %v94, i64 %v43
-  %v107 = load <16 x float>, ptr %v105, align 1
-  %v108 = load float, ptr %v106, align 1
-  %v109 = insertelement <16 x float> poison, float %v108, i32 0
-  %v110 = shufflevector <16 x float> %v109, <16 x float> poison, <16 x i32> zeroinitializer
-  %v111 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v107, <16 x float> %v110, <16 x float> %v99)
-  %v112 = getelementptr [1 x i8], ptr %v106, i64 %v45
-  %v113 = load float, ptr %v112, align 1
-  %v114 = insertelement <16 x float> poison, float %v113, i32 0
-  %v115 = shufflevector <16 x float> %v114, <16 x float> poison, <16 x i32> zeroinitializer
-  %v116 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v107, <16 x float> %v115, <16 x float> %v104)
-  %v117 = getelementptr i8, ptr %v105, i64 %v41
-  %v118 = getelementptr i8, ptr %v106, i64 %v43
-  %v119 = add i64 %v64, 4
-  %v120 = icmp slt i64 %v119, %v62
-  br i1 %v120, label %"loop.2", label %"done.2"
+  %v73 = phi i64 [0, %"loop.1"], [%v128, %"loop.2"]
+  %v74 = phi ptr [%v62, %"loop.1"], [%v126, %"loop.2"]
+  %v75 = phi ptr [%v56, %"loop.1"], [%v127, %"loop.2"]
+  %v76 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v120, %"loop.2"]
+  %v77 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v125, %"loop.2"]
+  %v78 = call ptr asm  "", "=r,0"(ptr %v74)
+  %v79 = call ptr asm  "", "=r,0"(ptr %v75)
+  %v80 = load <16 x float>, ptr %v78, align 1
+  %v81 = load float, ptr %v79, align 1
+  %v82 = insertelement <16 x float> poison, float %v81, i32 0
+  %v83 = shufflevector <16 x float> %v82, <16 x float> poison, <16 x i32> zeroinitializer
+  %v84 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v80, <16 x float> %v83, <16 x float> %v76)
+  %v85 = getelementptr [1 x i8], ptr %v79, i64 %v48
+  %v86 = load float, ptr %v85, align 1
+  %v87 = insertelement <16 x float> poison, float %v86, i32 0
+  %v88 = shufflevector <16 x float> %v87, <16 x float> poison, <16 x i32> zeroinitializer
+  %v89 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v80, <16 x float> %v88, <16 x float> %v77)
+  %v90 = getelementptr i8, ptr %v78, i64 %v44
+  %v91 = getelementptr i8, ptr %v79, i64 %v46
+  %v92 = load <16 x float>, ptr %v90, align 1
+  %v93 = load float, ptr %v91, align 1
+  %v94 = insertelement <16 x float> poison, float %v93, i32 0
+  %v95 = shufflevector <16 x float> %v94, <16 x float> poison, <16 x i32> zeroinitializer
+  %v96 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v92, <16 x float> %v95, <16 x float> %v84)
+  %v97 = getelementptr [1 x i8], ptr %v91, i64 %v48
+  %v98 = load float, ptr %v97, align 1
+  %v99 = insertelement <16 x float> poison, float %v98, i32 0
+  %v100 = shufflevector <16 x float> %v99, <16 x float> poison, <16 x i32> zeroinitializer
+  %v101 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v92, <16 x float> %v100, <16 x float> %v89)
+  %v102 = getelementptr i8, ptr %v90, i64 %v44
+  %v103 = getelementptr i8, ptr %v91, i64 %v46
+  %v104 = load <16 x float>, ptr %v102, align 1
+  %v105 = load float, ptr %v103, align 1
+  %v106 = insertelement <16 x float> poison, float %v105, i32 0
+  %v107 = shufflevector <16 x float> %v106, <16 x float> poison, <16 x i32> zeroinitializer
+  %v108 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v104, <16 x float> %v107, <16 x float> %v96)
+  %v109 = getelementptr [1 x i8], ptr %v103, i64 %v48
+  %v110 = load float, ptr %v109, align 1
+  %v111 = insertelement <16 x float> poison, float %v110, i32 0
+  %v112 = shufflevector <16 x float> %v111, <16 x float> poison, <16 x i32> zeroinitializer
+  %v113 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v104, <16 x float> %v112, <16 x float> %v101)
+  %v114 = getelementptr i8, ptr %v102, i64 %v44
+  %v115 = getelementptr i8, ptr %v103, i64 %v46
+  %v116 = load <16 x float>, ptr %v114, align 1
+  %v117 = load float, ptr %v115, align 1
+  %v118 = insertelement <16 x float> poison, float %v117, i32 0
+  %v119 = shufflevector <16 x float> %v118, <16 x float> poison, <16 x i32> zeroinitializer
+  %v120 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v116, <16 x float> %v119, <16 x float> %v108)
+  %v121 = getelementptr [1 x i8], ptr %v115, i64 %v48
+  %v122 = load float, ptr %v121, align 1
+  %v123 = insertelement <16 x float> poison, float %v122, i32 0
+  %v124 = shufflevector <16 x float> %v123, <16 x float> poison, <16 x i32> zeroinitializer
+  %v125 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v116, <16 x float> %v124, <16 x float> %v113)
+  %v126 = getelementptr i8, ptr %v114, i64 %v44
+  %v127 = getelementptr i8, ptr %v115, i64 %v46
+  %v128 = add i64 %v73, 4
+  %v129 = icmp slt i64 %v128, %v71
+  br i1 %v129, label %"loop.2", label %"done.2"
 done.2:
-  %v121 = phi ptr [%v59, %"loop.1"], [%v117, %"loop.2"]
-  %v122 = phi ptr [%v53, %"loop.1"], [%v118, %"loop.2"]
-  %v123 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v111, %"loop.2"]
-  %v124 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v116, %"loop.2"]
-  %v125 = icmp slt i64 %v62, %v6
-  br i1 %v125, label %"loop.3", label %"done.3"
+  %v130 = phi ptr [%v62, %"loop.1"], [%v126, %"loop.2"]
+  %v131 = phi ptr [%v56, %"loop.1"], [%v127, %"loop.2"]
+  %v132 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v120, %"loop.2"]
+  %v133 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v125, %"loop.2"]
+  %v134 = icmp slt i64 %v71, %v6
+  br i1 %v134, label %"loop.3", label %"done.3"
 loop.3:
-  %v126 = phi i64 [%v62, %"done.2"], [%v145, %"loop.3"]
-  %v127 = phi ptr [%v121, %"done.2"], [%v143, %"loop.3"]
-  %v128 = phi ptr [%v122, %"done.2"], [%v144, %"loop.3"]
-  %v129 = phi <16 x float> [%v123, %"done.2"], [%v137, %"loop.3"]
-  %v130 = phi <16 x float> [%v124, %"done.2"], [%v142, %"loop.3"]
-  %v131 = call ptr asm  "", "=r,0"(ptr %v127)
-  %v132 = call ptr asm  "", "=r,0"(ptr %v128)
-  %v133 = load <16 x float>, ptr %v131, align 1
-  %v134 = load float, ptr %v132, align 1
-  %v135 = insertelement <16 x float> poison, float %v134, i32 0
-  %v136 = shufflevector <16 x float> %v135, <16 x float> poison, <16 x i32> zeroinitializer
-  %v137 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v133, <16 x float> %v136, <16 x float> %v129)
-  %v138 = getelementptr [1 x i8], ptr %v132, i64 %v45
-  %v139 = load float, ptr %v138, align 1
-  %v140 = insertelement <16 x float> poison, float %v139, i32 0
-  %v141 = shufflevector <16 x float> %v140, <16 x float> poison, <16 x i32> zeroinitializer
-  %v142 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v133, <16 x float> %v141, <16 x float> %v130)
-  %v143 = getelementptr i8, ptr %v131, i64 %v41
-  %v144 = getelementptr i8, ptr %v132, i64 %v43
-  %v145 = add i64 %v126, 1
-  %v146 = icmp slt i64 %v145, %v6
-  br i1 %v146, label %"loop.3", label %"done.3"
+  %v135 = phi i64 [%v71, %"done.2"], [%v154, %"loop.3"]
+  %v136 = phi ptr [%v130, %"done.2"], [%v152, %"loop.3"]
+  %v137 = phi ptr [%v131, %"done.2"], [%v153, %"loop.3"]
+  %v138 = phi <16 x float> [%v132, %"done.2"], [%v146, %"loop.3"]
+  %v139 = phi <16 x float> [%v133, %"done.2"], [%v151, %"loop.3"]
+  %v140 = call ptr asm  "", "=r,0"(ptr %v136)
+  %v141 = call ptr asm  "", "=r,0"(ptr %v137)
+  %v142 = load <16 x float>, ptr %v140, align 1
+  %v143 = load float, ptr %v141, align 1
+  %v144 = insertelement <16 x float> poison, float %v143, i32 0
+  %v145 = shufflevector <16 x float> %v144, <16 x float> poison, <16 x i32> zeroinitializer
+  %v146 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v142, <16 x float> %v145, <16 x float> %v138)
+  %v147 = getelementptr [1 x i8], ptr %v141, i64 %v48
+  %v148 = load float, ptr %v147, align 1
+  %v149 = insertelement <16 x float> poison, float %v148, i32 0
+  %v150 = shufflevector <16 x float> %v149, <16 x float> poison, <16 x i32> zeroinitializer
+  %v151 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v142, <16 x float> %v150, <16 x float> %v139)
+  %v152 = getelementptr i8, ptr %v140, i64 %v44
+  %v153 = getelementptr i8, ptr %v141, i64 %v46
+  %v154 = add i64 %v135, 1
+  %v155 = icmp slt i64 %v154, %v6
+  br i1 %v155, label %"loop.3", label %"done.3"
 done.3:
-  %v147 = phi ptr [%v121, %"done.2"], [%v143, %"loop.3"]
-  %v148 = phi ptr [%v122, %"done.2"], [%v144, %"loop.3"]
-  %v149 = phi <16 x float> [%v123, %"done.2"], [%v137, %"loop.3"]
-  %v150 = phi <16 x float> [%v124, %"done.2"], [%v142, %"loop.3"]
-  %v151 = and i1 %v26, %v30
-  %v152 = or i1 %v29, %v151
-  br i1 %v152, label %"done.3.if", label %"done.3.else"
+  %v156 = phi ptr [%v130, %"done.2"], [%v152, %"loop.3"]
+  %v157 = phi ptr [%v131, %"done.2"], [%v153, %"loop.3"]
+  %v158 = phi <16 x float> [%v132, %"done.2"], [%v146, %"loop.3"]
+  %v159 = phi <16 x float> [%v133, %"done.2"], [%v151, %"loop.3"]
+  %v160 = and i1 %v29, %v33
+  %v161 = or i1 %v32, %v160
+  br i1 %v161, label %"done.3.if", label %"done.3.else"
 done.3.if:
-  store <16 x float> %v149, ptr %v31, align 1
-  %v153 = getelementptr i8, ptr %v31, i64 64
-  store <16 x float> %v150, ptr %v153, align 1
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v31, i64 %v60, i64 16, i64 %v54, i64 2)
+  store <16 x float> %v158, ptr %v34, align 1
+  %v162 = getelementptr i8, ptr %v34, i64 64
+  store <16 x float> %v159, ptr %v162, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v63, i64 16, i64 %v57, i64 2)
   br label %"done.3.endif"
 done.3.else:
-  br i1 %v26, label %"done.3.else.if", label %"done.3.else.else"
+  br i1 %v29, label %"done.3.else.if", label %"done.3.else.else"
 done.3.endif:
-  %v176 = add i64 %v57, 1
-  %v177 = icmp slt i64 %v176, %v55
-  br i1 %v177, label %"loop.1", label %"done.1"
+  %v185 = add i64 %v60, 1
+  %v186 = icmp slt i64 %v185, %v58
+  br i1 %v186, label %"loop.1", label %"done.1"
 done.3.else.if:
-  %v154 = mul i64 %v54, 8
-  %v155 = getelementptr i8, ptr %v16, i64 %v154
-  %v156 = getelementptr i8, ptr %v10, i64 %v61
-  %v157 = getelementptr i64, ptr %v155, i64 0
-  %v158 = load i64, ptr %v157, align 8
-  %v159 = getelementptr i8, ptr %v156, i64 %v158
-  store <16 x float> %v149, ptr %v159, align 1
-  %v160 = getelementptr i64, ptr %v155, i64 1
-  %v161 = load i64, ptr %v160, align 8
-  %v162 = getelementptr i8, ptr %v156, i64 %v161
-  store <16 x float> %v150, ptr %v162, align 1
-  br label %"done.3.else.endif"
-done.3.else.else:
-  %v163 = mul i64 %v54, 8
-  %v164 = getelementptr i8, ptr %v16, i64 %v163
-  %v165 = getelementptr i8, ptr %v10, i64 %v61
+  %v163 = mul i64 %v57, 8
+  %v164 = getelementptr i8, ptr %v19, i64 %v163
+  %v165 = getelementptr i8, ptr %v13, i64 %v70
   %v166 = getelementptr i64, ptr %v164, i64 0
   %v167 = load i64, ptr %v166, align 8
   %v168 = getelementptr i8, ptr %v165, i64 %v167
-  %v169 = load <16 x float>, ptr %v168, align 1
-  %v170 = fadd <16 x float> %v169, %v149
-  store <16 x float> %v170, ptr %v168, align 1
-  %v171 = getelementptr i64, ptr %v164, i64 1
-  %v172 = load i64, ptr %v171, align 8
-  %v173 = getelementptr i8, ptr %v165, i64 %v172
-  %v174 = load <16 x float>, ptr %v173, align 1
-  %v175 = fadd <16 x float> %v174, %v150
-  store <16 x float> %v175, ptr %v173, align 1
+  store <16 x float> %v158, ptr %v168, align 1
+  %v169 = getelementptr i64, ptr %v164, i64 1
+  %v170 = load i64, ptr %v169, align 8
+  %v171 = getelementptr i8, ptr %v165, i64 %v170
+  store <16 x float> %v159, ptr %v171, align 1
+  br label %"done.3.else.endif"
+done.3.else.else:
+  %v172 = mul i64 %v57, 8
+  %v173 = getelementptr i8, ptr %v19, i64 %v172
+  %v174 = getelementptr i8, ptr %v13, i64 %v70
+  %v175 = getelementptr i64, ptr %v173, i64 0
+  %v176 = load i64, ptr %v175, align 8
+  %v177 = getelementptr i8, ptr %v174, i64 %v176
+  %v178 = load <16 x float>, ptr %v177, align 1
+  %v179 = fadd <16 x float> %v178, %v158
+  store <16 x float> %v179, ptr %v177, align 1
+  %v180 = getelementptr i64, ptr %v173, i64 1
+  %v181 = load i64, ptr %v180, align 8
+  %v182 = getelementptr i8, ptr %v174, i64 %v181
+  %v183 = load <16 x float>, ptr %v182, align 1
+  %v184 = fadd <16 x float> %v183, %v159
+  store <16 x float> %v184, ptr %v182, align 1
   br label %"done.3.else.endif"
 done.3.else.endif:
   br label %"done.3.endif"
 done.1.if:
-  %v180 = sub i64 %v2, %v178
-  %v181 = mul i64 %v55, 64
-  %v182 = getelementptr i8, ptr %v35, i64 %v181
-  %v183 = icmp slt i64 0, %v180
-  br i1 %v183, label %"loop.4", label %"done.4"
+  %v189 = sub i64 %v2, %v187
+  %v190 = mul i64 %v58, 64
+  %v191 = getelementptr i8, ptr %v38, i64 %v190
+  %v192 = icmp slt i64 0, %v189
+  br i1 %v192, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v292 = add i64 %v51, 1
-  %v293 = icmp slt i64 %v292, %v49
-  br i1 %v293, label %"loop", label %"done"
+  %v301 = add i64 %v54, 1
+  %v302 = icmp slt i64 %v301, %v52
+  br i1 %v302, label %"loop", label %"done"
 loop.4:
-  %v184 = phi i64 [0, %"done.1.if"], [%v290, %"done.6"]
-  %v185 = sub i64 %v180, %v184
-  %v186 = icmp slt i64 16, %v185
-  %v187 = select i1 %v186, i64 16, i64 %v185
-  %v188 = mul i64 %v184, 4
-  %v189 = getelementptr i8, ptr %v182, i64 %v188
-  %v190 = and i64 %v6, -4
-  %v191 = icmp slt i64 0, %v190
-  br i1 %v191, label %"loop.5", label %"done.5"
+  %v193 = phi i64 [0, %"done.1.if"], [%v299, %"done.6"]
+  %v194 = sub i64 %v189, %v193
+  %v195 = icmp slt i64 16, %v194
+  %v196 = select i1 %v195, i64 16, i64 %v194
+  %v197 = mul i64 %v193, 4
+  %v198 = getelementptr i8, ptr %v191, i64 %v197
+  %v199 = and i64 %v6, -4
+  %v200 = icmp slt i64 0, %v199
+  br i1 %v200, label %"loop.5", label %"done.5"
 done.4:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v31, i64 %v178, i64 %v180, i64 %v54, i64 2)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v187, i64 %v189, i64 %v57, i64 2)
   br label %"done.1.endif"
 loop.5:
-  %v192 = phi i64 [0, %"loop.4"], [%v251, %"loop.5"]
-  %v193 = phi ptr [%v189, %"loop.4"], [%v249, %"loop.5"]
-  %v194 = phi ptr [%v53, %"loop.4"], [%v250, %"loop.5"]
-  %v195 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v243, %"loop.5"]
-  %v196 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v248, %"loop.5"]
-  %v197 = call ptr asm  "", "=r,0"(ptr %v193)
-  %v198 = call ptr asm  "", "=r,0"(ptr %v194)
-  %v199 = trunc i64 %v187 to i32
-  %v200 = insertelement <16 x i32> poison, i32 %v199, i32 0
-  %v201 = shufflevector <16 x i32> %v200, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v202 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v201
-  %v203 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v197, i32 1, <16 x i1> %v202, <16 x float> zeroinitializer)
-  %v204 = load float, ptr %v198, align 1
-  %v205 = insertelement <16 x float> poison, float %v204, i32 0
-  %v206 = shufflevector <16 x float> %v205, <16 x float> poison, <16 x i32> zeroinitializer
-  %v207 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v203, <16 x float> %v206, <16 x float> %v195)
-  %v208 = getelementptr [1 x i8], ptr %v198, i64 %v45
-  %v209 = load float, ptr %v208, align 1
-  %v210 = insertelement <16 x float> poison, float %v209, i32 0
-  %v211 = shufflevector <16 x float> %v210, <16 x float> poison, <16 x i32> zeroinitializer
-  %v212 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v203, <16 x float> %v211, <16 x float> %v196)
-  %v213 = getelementptr i8, ptr %v197, i64 %v41
-  %v214 = getelementptr i8, ptr %v198, i64 %v43
-  %v215 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v213, i32 1, <16 x i1> %v202, <16 x float> zeroinitializer)
-  %v216 = load float, ptr %v214, align 1
-  %v217 = insertelement <16 x float> poison, float %v216, i32 0
-  %v218 = shufflevector <16 x float> %v217, <16 x float> poison, <16 x i32> zeroinitializer
-  %v219 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v215, <16 x float> %v218, <16 x float> %v207)
-  %v220 = getelementptr [1 x i8], ptr %v214, i64 %v45
-  %v221 = load float, ptr %v220, align 1
-  %v222 = insertelement <16 x float> poison, float %v221, i32 0
-  %v223 = shufflevector <16 x float> %v222, <16 x float> poison, <16 x i32> zeroinitializer
-  %v224 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v215, <16 x float> %v223, <16 x float> %v212)
-  %v225 = getelementptr i8, ptr %v213, i64 %v41
-  %v226 = getelementptr i8, ptr %v214, i64 %v43
-  %v227 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v225, i32 1, <16 x i1> %v202, <16 x float> zeroinitializer)
-  %v228 = load float, ptr %v226, align 1
-  %v229 = insertelement <16 x float> poison, float %v228, i32 0
-  %v230 = shufflevector <16 x float> %v229, <16 x float> poison, <16 x i32> zeroinitializer
-  %v231 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v227, <16 x float> %v230, <16 x float> %v219)
-  %v232 = getelementptr [1 x i8], ptr %v226, i64 %v45
-  %v233 = load float, ptr %v232, align 1
-  %v234 = insertelement <16 x float> poison, float %v233, i32 0
-  %v235 = shufflevector <16 x float> %v234, <16 x float> poison, <16 x i32> zeroinitializer
-  %v236 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v227, <16 x float> %v235, <16 x float> %v224)
-  %v237 = getelementptr i8, ptr %v225, i64 %v41
-  %v238 = getelementptr i8, ptr %v226, i64 %v43
-  %v239 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v237, i32 1, <16 x i1> %v202, <16 x float> zeroinitializer)
-  %v240 = load float, ptr %v238, align 1
-  %v241 = insertelement <16 x float> poison, float %v240, i32 0
-  %v242 = shufflevector <16 x float> %v241, <16 x float> poison, <16 x i32> zeroinitializer
-  %v243 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v242, <16 x float> %v231)
-  %v244 = getelementptr [1 x i8], ptr %v238, i64 %v45
-  %v245 = load float, ptr %v244, align 1
-  %v246 = insertelement <16 x float> poison, float %v245, i32 0
-  %v247 = shufflevector <16 x float> %v246, <16 x float> poison, <16 x i32> zeroinitializer
-  %v248 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v247, <16 x float> %v236)
-  %v249 = getelementptr i8, ptr %v237, i64 %v41
-  %v250 = getelementptr i8, ptr %v238, i64 %v43
-  %v251 = add i64 %v192, 4
-  %v252 = icmp slt i64 %v251, %v190
-  br i1 %v252, label %"loop.5", label %"done.5"
+  %v201 = phi i64 [0, %"loop.4"], [%v260, %"loop.5"]
+  %v202 = phi ptr [%v198, %"loop.4"], [%v258, %"loop.5"]
+  %v203 = phi ptr [%v56, %"loop.4"], [%v259, %"loop.5"]
+  %v204 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v252, %"loop.5"]
+  %v205 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v257, %"loop.5"]
+  %v206 = call ptr asm  "", "=r,0"(ptr %v202)
+  %v207 = call ptr asm  "", "=r,0"(ptr %v203)
+  %v208 = trunc i64 %v196 to i32
+  %v209 = insertelement <16 x i32> poison, i32 %v208, i32 0
+  %v210 = shufflevector <16 x i32> %v209, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v211 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v210
+  %v212 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v206, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
+  %v213 = load float, ptr %v207, align 1
+  %v214 = insertelement <16 x float> poison, float %v213, i32 0
+  %v215 = shufflevector <16 x float> %v214, <16 x float> poison, <16 x i32> zeroinitializer
+  %v216 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v212, <16 x float> %v215, <16 x float> %v204)
+  %v217 = getelementptr [1 x i8], ptr %v207, i64 %v48
+  %v218 = load float, ptr %v217, align 1
+  %v219 = insertelement <16 x float> poison, float %v218, i32 0
+  %v220 = shufflevector <16 x float> %v219, <16 x float> poison, <16 x i32> zeroinitializer
+  %v221 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v212, <16 x float> %v220, <16 x float> %v205)
+  %v222 = getelementptr i8, ptr %v206, i64 %v44
+  %v223 = getelementptr i8, ptr %v207, i64 %v46
+  %v224 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v222, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
+  %v225 = load float, ptr %v223, align 1
+  %v226 = insertelement <16 x float> poison, float %v225, i32 0
+  %v227 = shufflevector <16 x float> %v226, <16 x float> poison, <16 x i32> zeroinitializer
+  %v228 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v227, <16 x float> %v216)
+  %v229 = getelementptr [1 x i8], ptr %v223, i64 %v48
+  %v230 = load float, ptr %v229, align 1
+  %v231 = insertelement <16 x float> poison, float %v230, i32 0
+  %v232 = shufflevector <16 x float> %v231, <16 x float> poison, <16 x i32> zeroinitializer
+  %v233 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v232, <16 x float> %v221)
+  %v234 = getelementptr i8, ptr %v222, i64 %v44
+  %v235 = getelementptr i8, ptr %v223, i64 %v46
+  %v236 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v234, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
+  %v237 = load float, ptr %v235, align 1
+  %v238 = insertelement <16 x float> poison, float %v237, i32 0
+  %v239 = shufflevector <16 x float> %v238, <16 x float> poison, <16 x i32> zeroinitializer
+  %v240 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v239, <16 x float> %v228)
+  %v241 = getelementptr [1 x i8], ptr %v235, i64 %v48
+  %v242 = load float, ptr %v241, align 1
+  %v243 = insertelement <16 x float> poison, float %v242, i32 0
+  %v244 = shufflevector <16 x float> %v243, <16 x float> poison, <16 x i32> zeroinitializer
+  %v245 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v244, <16 x float> %v233)
+  %v246 = getelementptr i8, ptr %v234, i64 %v44
+  %v247 = getelementptr i8, ptr %v235, i64 %v46
+  %v248 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v246, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
+  %v249 = load float, ptr %v247, align 1
+  %v250 = insertelement <16 x float> poison, float %v249, i32 0
+  %v251 = shufflevector <16 x float> %v250, <16 x float> poison, <16 x i32> zeroinitializer
+  %v252 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v251, <16 x float> %v240)
+  %v253 = getelementptr [1 x i8], ptr %v247, i64 %v48
+  %v254 = load float, ptr %v253, align 1
+  %v255 = insertelement <16 x float> poison, float %v254, i32 0
+  %v256 = shufflevector <16 x float> %v255, <16 x float> poison, <16 x i32> zeroinitializer
+  %v257 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v256, <16 x float> %v245)
+  %v258 = getelementptr i8, ptr %v246, i64 %v44
+  %v259 = getelementptr i8, ptr %v247, i64 %v46
+  %v260 = add i64 %v201, 4
+  %v261 = icmp slt i64 %v260, %v199
+  br i1 %v261, label %"loop.5", label %"done.5"
 done.5:
-  %v253 = phi ptr [%v189, %"loop.4"], [%v249, %"loop.5"]
-  %v254 = phi ptr [%v53, %"loop.4"], [%v250, %"loop.5"]
-  %v255 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v243, %"loop.5"]
-  %v256 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v248, %"loop.5"]
-  %v257 = icmp slt i64 %v190, %v6
-  br i1 %v257, label %"loop.6", label %"done.6"
+  %v262 = phi ptr [%v198, %"loop.4"], [%v258, %"loop.5"]
+  %v263 = phi ptr [%v56, %"loop.4"], [%v259, %"loop.5"]
+  %v264 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v252, %"loop.5"]
+  %v265 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v257, %"loop.5"]
+  %v266 = icmp slt i64 %v199, %v6
+  br i1 %v266, label %"loop.6", label %"done.6"
 loop.6:
-  %v258 = phi i64 [%v190, %"done.5"], [%v281, %"loop.6"]
-  %v259 = phi ptr [%v253, %"done.5"], [%v279, %"loop.6"]
-  %v260 = phi ptr [%v254, %"done.5"], [%v280, %"loop.6"]
-  %v261 = phi <16 x float> [%v255, %"done.5"], [%v273, %"loop.6"]
-  %v262 = phi <16 x float> [%v256, %"done.5"], [%v278, %"loop.6"]
-  %v263 = call ptr asm  "", "=r,0"(ptr %v259)
-  %v264 = call ptr asm  "", "=r,0"(ptr %v260)
-  %v265 = trunc i64 %v187 to i32
-  %v266 = insertelement <16 x i32> poison, i32 %v265, i32 0
-  %v267 = shufflevector <16 x i32> %v266, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v268 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v267
-  %v269 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v263, i32 1, <16 x i1> %v268, <16 x float> zeroinitializer)
-  %v270 = load float, ptr %v264, align 1
-  %v271 = insertelement <16 x float> poison, float %v270, i32 0
-  %v272 = shufflevector <16 x float> %v271, <16 x float> poison, <16 x i32> zeroinitializer
-  %v273 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v269, <16 x float> %v272, <16 x float> %v261)
-  %v274 = getelementptr [1 x i8], ptr %v264, i64 %v45
-  %v275 = load float, ptr %v274, align 1
-  %v276 = insertelement <16 x float> poison, float %v275, i32 0
-  %v277 = shufflevector <16 x float> %v276, <16 x float> poison, <16 x i32> zeroinitializer
-  %v278 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v269, <16 x float> %v277, <16 x float> %v262)
-  %v279 = getelementptr i8, ptr %v263, i64 %v41
-  %v280 = getelementptr i8, ptr %v264, i64 %v43
-  %v281 = add i64 %v258, 1
-  %v282 = icmp slt i64 %v281, %v6
-  br i1 %v282, label %"loop.6", label %"done.6"
+  %v267 = phi i64 [%v199, %"done.5"], [%v290, %"loop.6"]
+  %v268 = phi ptr [%v262, %"done.5"], [%v288, %"loop.6"]
+  %v269 = phi ptr [%v263, %"done.5"], [%v289, %"loop.6"]
+  %v270 = phi <16 x float> [%v264, %"done.5"], [%v282, %"loop.6"]
+  %v271 = phi <16 x float> [%v265, %"done.5"], [%v287, %"loop.6"]
+  %v272 = call ptr asm  "", "=r,0"(ptr %v268)
+  %v273 = call ptr asm  "", "=r,0"(ptr %v269)
+  %v274 = trunc i64 %v196 to i32
+  %v275 = insertelement <16 x i32> poison, i32 %v274, i32 0
+  %v276 = shufflevector <16 x i32> %v275, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v277 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v276
+  %v278 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v272, i32 1, <16 x i1> %v277, <16 x float> zeroinitializer)
+  %v279 = load float, ptr %v273, align 1
+  %v280 = insertelement <16 x float> poison, float %v279, i32 0
+  %v281 = shufflevector <16 x float> %v280, <16 x float> poison, <16 x i32> zeroinitializer
+  %v282 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v278, <16 x float> %v281, <16 x float> %v270)
+  %v283 = getelementptr [1 x i8], ptr %v273, i64 %v48
+  %v284 = load float, ptr %v283, align 1
+  %v285 = insertelement <16 x float> poison, float %v284, i32 0
+  %v286 = shufflevector <16 x float> %v285, <16 x float> poison, <16 x i32> zeroinitializer
+  %v287 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v278, <16 x float> %v286, <16 x float> %v271)
+  %v288 = getelementptr i8, ptr %v272, i64 %v44
+  %v289 = getelementptr i8, ptr %v273, i64 %v46
+  %v290 = add i64 %v267, 1
+  %v291 = icmp slt i64 %v290, %v6
+  br i1 %v291, label %"loop.6", label %"done.6"
 done.6:
-  %v283 = phi ptr [%v253, %"done.5"], [%v279, %"loop.6"]
-  %v284 = phi ptr [%v254, %"done.5"], [%v280, %"loop.6"]
-  %v285 = phi <16 x float> [%v255, %"done.5"], [%v273, %"loop.6"]
-  %v286 = phi <16 x float> [%v256, %"done.5"], [%v278, %"loop.6"]
-  %v287 = mul i64 %v184, 4
-  %v288 = getelementptr i8, ptr %v31, i64 %v287
-  store <16 x float> %v285, ptr %v288, align 1
-  %v289 = getelementptr i8, ptr %v288, i64 64
-  store <16 x float> %v286, ptr %v289, align 1
-  %v290 = add i64 %v184, 16
-  %v291 = icmp slt i64 %v290, %v180
-  br i1 %v291, label %"loop.4", label %"done.4"
+  %v292 = phi ptr [%v262, %"done.5"], [%v288, %"loop.6"]
+  %v293 = phi ptr [%v263, %"done.5"], [%v289, %"loop.6"]
+  %v294 = phi <16 x float> [%v264, %"done.5"], [%v282, %"loop.6"]
+  %v295 = phi <16 x float> [%v265, %"done.5"], [%v287, %"loop.6"]
+  %v296 = mul i64 %v193, 4
+  %v297 = getelementptr i8, ptr %v34, i64 %v296
+  store <16 x float> %v294, ptr %v297, align 1
+  %v298 = getelementptr i8, ptr %v297, i64 64
+  store <16 x float> %v295, ptr %v298, align 1
+  %v299 = add i64 %v193, 16
+  %v300 = icmp slt i64 %v299, %v189
+  br i1 %v300, label %"loop.4", label %"done.4"
 loop.7:
-  %v298 = phi i64 [%v294, %"done"], [%v369, %"done.8.endif"]
-  %v299 = sub i64 %v4, %v298
-  %v300 = icmp slt i64 1, %v299
-  %v301 = select i1 %v300, i64 1, i64 %v299
-  %v302 = sub i64 %v298, %v294
-  %v303 = mul i64 %v302, %v45
-  %v304 = getelementptr i8, ptr %v296, i64 %v303
-  %v305 = sub i64 %v301, 1
-  %v306 = icmp slt i64 0, %v305
-  %v307 = select i1 %v306, i64 0, i64 %v305
-  %v308 = mul i64 %v307, %v45
-  %v309 = udiv i64 %v2, 16
-  %v310 = icmp slt i64 0, %v309
-  br i1 %v310, label %"loop.8", label %"done.8"
+  %v307 = phi i64 [%v303, %"done"], [%v378, %"done.8.endif"]
+  %v308 = sub i64 %v4, %v307
+  %v309 = icmp slt i64 1, %v308
+  %v310 = select i1 %v309, i64 1, i64 %v308
+  %v311 = sub i64 %v307, %v303
+  %v312 = mul i64 %v311, %v48
+  %v313 = getelementptr i8, ptr %v305, i64 %v312
+  %v314 = sub i64 %v310, 1
+  %v315 = icmp slt i64 0, %v314
+  %v316 = select i1 %v315, i64 0, i64 %v314
+  %v317 = mul i64 %v316, %v48
+  %v318 = udiv i64 %v2, 16
+  %v319 = icmp slt i64 0, %v318
+  br i1 %v319, label %"loop.8", label %"done.8"
 done.7:
   ret void
 loop.8:
-  %v311 = phi i64 [0, %"loop.7"], [%v331, %"done.9"]
-  %v312 = mul i64 %v311, 64
-  %v313 = getelementptr i8, ptr %v35, i64 %v312
+  %v320 = phi i64 [0, %"loop.7"], [%v340, %"done.9"]
+  %v321 = mul i64 %v320, 64
+  %v322 = getelementptr i8, ptr %v38, i64 %v321
   br label %"repeat"
 done.8:
-  %v333 = mul i64 %v309, 16
-  %v334 = icmp slt i64 %v333, %v2
-  br i1 %v334, label %"done.8.if", label %"done.8.endif"
+  %v342 = mul i64 %v318, 16
+  %v343 = icmp slt i64 %v342, %v2
+  br i1 %v343, label %"done.8.if", label %"done.8.endif"
 repeat:
-  %v314 = phi i64 [0, %"loop.8"], [%v328, %"repeat"]
-  %v315 = phi ptr [%v313, %"loop.8"], [%v326, %"repeat"]
-  %v316 = phi ptr [%v304, %"loop.8"], [%v327, %"repeat"]
-  %v317 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v325, %"repeat"]
-  %v318 = call ptr asm  "", "=r,0"(ptr %v315)
-  %v319 = call ptr asm  "", "=r,0"(ptr %v316)
-  %v320 = load <16 x float>, ptr %v318, align 1
-  %v321 = getelementptr i8, ptr %v319, i64 %v308
-  %v322 = load float, ptr %v321, align 1
-  %v323 = insertelement <16 x float> poison, float %v322, i32 0
-  %v324 = shufflevector <16 x float> %v323, <16 x float> poison, <16 x i32> zeroinitializer
-  %v325 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v320, <16 x float> %v324, <16 x float> %v317)
-  %v326 = getelementptr i8, ptr %v318, i64 %v41
-  %v327 = getelementptr i8, ptr %v319, i64 %v43
-  %v328 = add i64 %v314, 1
-  %v329 = icmp slt i64 %v328, %v6
-  br i1 %v329, label %"repeat", label %"done.9"
+  %v323 = phi i64 [0, %"loop.8"], [%v337, %"repeat"]
+  %v324 = phi ptr [%v322, %"loop.8"], [%v335, %"repeat"]
+  %v325 = phi ptr [%v313, %"loop.8"], [%v336, %"repeat"]
+  %v326 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v334, %"repeat"]
+  %v327 = call ptr asm  "", "=r,0"(ptr %v324)
+  %v328 = call ptr asm  "", "=r,0"(ptr %v325)
+  %v329 = load <16 x float>, ptr %v327, align 1
+  %v330 = getelementptr i8, ptr %v328, i64 %v317
+  %v331 = load float, ptr %v330, align 1
+  %v332 = insertelement <16 x float> poison, float %v331, i32 0
+  %v333 = shufflevector <16 x float> %v332, <16 x float> poison, <16 x i32> zeroinitializer
+  %v334 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v329, <16 x float> %v333, <16 x float> %v326)
+  %v335 = getelementptr i8, ptr %v327, i64 %v44
+  %v336 = getelementptr i8, ptr %v328, i64 %v46
+  %v337 = add i64 %v323, 1
+  %v338 = icmp slt i64 %v337, %v6
+  br i1 %v338, label %"repeat", label %"done.9"
 done.9:
-  store <16 x float> %v325, ptr %v31, align 1
-  %v330 = mul i64 %v311, 16
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v31, i64 %v330, i64 16, i64 %v298, i64 %v301)
-  %v331 = add i64 %v311, 1
-  %v332 = icmp slt i64 %v331, %v309
-  br i1 %v332, label %"loop.8", label %"done.8"
+  store <16 x float> %v334, ptr %v34, align 1
+  %v339 = mul i64 %v320, 16
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v339, i64 16, i64 %v307, i64 %v310)
+  %v340 = add i64 %v320, 1
+  %v341 = icmp slt i64 %v340, %v318
+  br i1 %v341, label %"loop.8", label %"done.8"
 done.8.if:
-  %v335 = sub i64 %v2, %v333
-  %v336 = mul i64 %v309, 64
-  %v337 = getelementptr i8, ptr %v35, i64 %v336
-  %v338 = icmp slt i64 0, %v335
-  br i1 %v338, label %"loop.9", label %"done.10"
+  %v344 = sub i64 %v2, %v342
+  %v345 = mul i64 %v318, 64
+  %v346 = getelementptr i8, ptr %v38, i64 %v345
+  %v347 = icmp slt i64 0, %v344
+  br i1 %v347, label %"loop.9", label %"done.10"
 done.8.endif:
-  %v369 = add i64 %v298, 1
-  %v370 = icmp slt i64 %v369, %v4
-  br i1 %v370, label %"loop.7", label %"done.7"
+  %v378 = add i64 %v307, 1
+  %v379 = icmp slt i64 %v378, %v4
+  br i1 %v379, label %"loop.7", label %"done.7"
 loop.9:
-  %v339 = phi i64 [0, %"done.8.if"], [%v367, %"done.11"]
-  %v340 = sub i64 %v335, %v339
-  %v341 = icmp slt i64 16, %v340
-  %v342 = select i1 %v341, i64 16, i64 %v340
-  %v343 = mul i64 %v339, 4
-  %v344 = getelementptr i8, ptr %v337, i64 %v343
+  %v348 = phi i64 [0, %"done.8.if"], [%v376, %"done.11"]
+  %v349 = sub i64 %v344, %v348
+  %v350 = icmp slt i64 16, %v349
+  %v351 = select i1 %v350, i64 16, i64 %v349
+  %v352 = mul i64 %v348, 4
+  %v353 = getelementptr i8, ptr %v346, i64 %v352
   br label %"repeat.1"
 done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v31, i64 %v333, i64 %v335, i64 %v298, i64 %v301)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v342, i64 %v344, i64 %v307, i64 %v310)
   br label %"done.8.endif"
 repeat.1:
-  %v345 = phi i64 [0, %"loop.9"], [%v363, %"repeat.1"]
-  %v346 = phi ptr [%v344, %"loop.9"], [%v361, %"repeat.1"]
-  %v347 = phi ptr [%v304, %"loop.9"], [%v362, %"repeat.1"]
-  %v348 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v360, %"repeat.1"]
-  %v349 = call ptr asm  "", "=r,0"(ptr %v346)
-  %v350 = call ptr asm  "", "=r,0"(ptr %v347)
-  %v351 = trunc i64 %v342 to i32
-  %v352 = insertelement <16 x i32> poison, i32 %v351, i32 0
-  %v353 = shufflevector <16 x i32> %v352, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v354 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v353
-  %v355 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v349, i32 1, <16 x i1> %v354, <16 x float> zeroinitializer)
-  %v356 = getelementptr i8, ptr %v350, i64 %v308
-  %v357 = load float, ptr %v356, align 1
-  %v358 = insertelement <16 x float> poison, float %v357, i32 0
-  %v359 = shufflevector <16 x float> %v358, <16 x float> poison, <16 x i32> zeroinitializer
-  %v360 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v355, <16 x float> %v359, <16 x float> %v348)
-  %v361 = getelementptr i8, ptr %v349, i64 %v41
-  %v362 = getelementptr i8, ptr %v350, i64 %v43
-  %v363 = add i64 %v345, 1
-  %v364 = icmp slt i64 %v363, %v6
-  br i1 %v364, label %"repeat.1", label %"done.11"
+  %v354 = phi i64 [0, %"loop.9"], [%v372, %"repeat.1"]
+  %v355 = phi ptr [%v353, %"loop.9"], [%v370, %"repeat.1"]
+  %v356 = phi ptr [%v313, %"loop.9"], [%v371, %"repeat.1"]
+  %v357 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v369, %"repeat.1"]
+  %v358 = call ptr asm  "", "=r,0"(ptr %v355)
+  %v359 = call ptr asm  "", "=r,0"(ptr %v356)
+  %v360 = trunc i64 %v351 to i32
+  %v361 = insertelement <16 x i32> poison, i32 %v360, i32 0
+  %v362 = shufflevector <16 x i32> %v361, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v363 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v362
+  %v364 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v358, i32 1, <16 x i1> %v363, <16 x float> zeroinitializer)
+  %v365 = getelementptr i8, ptr %v359, i64 %v317
+  %v366 = load float, ptr %v365, align 1
+  %v367 = insertelement <16 x float> poison, float %v366, i32 0
+  %v368 = shufflevector <16 x float> %v367, <16 x float> poison, <16 x i32> zeroinitializer
+  %v369 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v364, <16 x float> %v368, <16 x float> %v357)
+  %v370 = getelementptr i8, ptr %v358, i64 %v44
+  %v371 = getelementptr i8, ptr %v359, i64 %v46
+  %v372 = add i64 %v354, 1
+  %v373 = icmp slt i64 %v372, %v6
+  br i1 %v373, label %"repeat.1", label %"done.11"
 done.11:
-  %v365 = mul i64 %v339, 4
-  %v366 = getelementptr i8, ptr %v31, i64 %v365
-  store <16 x float> %v360, ptr %v366, align 1
-  %v367 = add i64 %v339, 16
-  %v368 = icmp slt i64 %v367, %v335
-  br i1 %v368, label %"loop.9", label %"done.10"
+  %v374 = mul i64 %v348, 4
+  %v375 = getelementptr i8, ptr %v34, i64 %v374
+  store <16 x float> %v369, ptr %v375, align 1
+  %v376 = add i64 %v348, 16
+  %v377 = icmp slt i64 %v376, %v344
+  br i1 %v377, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
@@ -467,257 +476,266 @@ define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descr
 entry:
   br label %"body"
 body:
-  %v1 = getelementptr i64, ptr %"frame", i64 2
-  %v2 = load ptr, ptr %v1, align 8
-  %v3 = getelementptr i64, ptr %"frame", i64 9
-  %v4 = load i64, ptr %v3, align 8
-  %v5 = getelementptr i64, ptr %"descriptor", i64 9
-  %v6 = load ptr, ptr %v5, align 8
-  %v7 = mul i64 %v4, 8
-  %v8 = getelementptr i8, ptr %v6, i64 %v7
-  %v9 = getelementptr i64, ptr %"frame", i64 26
-  %v10 = load ptr, ptr %v9, align 8
-  %v11 = getelementptr i64, ptr %v10, i64 8
-  %v12 = load i64, ptr %v11, align 8
-  %v13 = getelementptr i64, ptr %"frame", i64 24
-  %v14 = load i64, ptr %v13, align 8
-  %v15 = icmp ne i64 %v14, 0
-  %v16 = icmp eq i64 %v12, 2
-  %v17 = xor i1 %v16, -1
-  %v18 = and i1 %v15, %v17
-  %v19 = getelementptr i64, ptr %v10, i64 9
-  %v20 = load i64, ptr %v19, align 8
-  %v21 = icmp ne i64 %v20, 0
-  %v22 = icmp ne i64 %v12, 0
-  %v23 = mul i64 %".6", 8
-  %v24 = getelementptr i8, ptr %v8, i64 %v23
-  %v25 = and i1 %v18, %v22
-  %v26 = or i1 %v21, %v25
-  %v27 = xor i1 %v18, -1
-  %v28 = or i1 %v27, %v22
-  %v29 = mul i64 %".4", 4
-  %v30 = and i64 %".5", -16
-  %v31 = icmp slt i64 0, %v30
-  br i1 %v31, label %"loop", label %"done"
+  %v1 = getelementptr i64, ptr %"frame", i64 25
+  %v2 = load i64, ptr %v1, align 8
+  %v3 = icmp ne i64 %v2, 0
+  %v4 = getelementptr i64, ptr %"frame", i64 2
+  %v5 = load ptr, ptr %v4, align 8
+  %v6 = getelementptr i64, ptr %"frame", i64 9
+  %v7 = load i64, ptr %v6, align 8
+  %v8 = getelementptr i64, ptr %"descriptor", i64 9
+  %v9 = load ptr, ptr %v8, align 8
+  %v10 = mul i64 %v7, 8
+  %v11 = getelementptr i8, ptr %v9, i64 %v10
+  %v12 = getelementptr i64, ptr %"frame", i64 26
+  %v13 = load ptr, ptr %v12, align 8
+  %v14 = getelementptr i64, ptr %v13, i64 8
+  %v15 = load i64, ptr %v14, align 8
+  %v16 = getelementptr i64, ptr %"frame", i64 24
+  %v17 = load i64, ptr %v16, align 8
+  %v18 = icmp ne i64 %v17, 0
+  %v19 = icmp eq i64 %v15, 2
+  %v20 = xor i1 %v19, -1
+  %v21 = and i1 %v18, %v20
+  %v22 = getelementptr i64, ptr %v13, i64 9
+  %v23 = load i64, ptr %v22, align 8
+  %v24 = icmp ne i64 %v23, 0
+  %v25 = icmp ne i64 %v15, 0
+  %v26 = mul i64 %".6", 8
+  %v27 = getelementptr i8, ptr %v11, i64 %v26
+  %v28 = and i1 %v21, %v25
+  %v29 = or i1 %v24, %v28
+  %v30 = xor i1 %v21, -1
+  %v31 = or i1 %v30, %v25
+  %v32 = getelementptr i64, ptr %"frame", i64 8
+  %v33 = load i64, ptr %v32, align 8
+  %v34 = getelementptr i64, ptr %"descriptor", i64 12
+  %v35 = load ptr, ptr %v34, align 8
+  %v36 = add i64 %v33, %".4"
+  %v37 = getelementptr i64, ptr %v35, i64 %v36
+  %v38 = load i64, ptr %v37, align 8
+  %v39 = and i64 %".5", -16
+  %v40 = icmp slt i64 0, %v39
+  br i1 %v40, label %"loop", label %"done"
 loop:
-  %v32 = phi i64 [0, %"body"], [%v84, %"loop.endif"]
-  %v33 = mul i64 %v32, 4
-  %v34 = getelementptr i8, ptr %".3", i64 %v33
-  %v35 = mul i64 %v32, 4
-  %v36 = add i64 %v29, %v35
-  %v37 = getelementptr i8, ptr %v2, i64 %v36
-  br i1 %v26, label %"loop.if", label %"loop.else"
+  %v41 = phi i64 [0, %"body"], [%v93, %"loop.endif"]
+  %v42 = mul i64 %v41, 4
+  %v43 = getelementptr i8, ptr %".3", i64 %v42
+  %v44 = mul i64 %v41, 4
+  %v45 = add i64 %v38, %v44
+  %v46 = getelementptr i8, ptr %v5, i64 %v45
+  br i1 %v29, label %"loop.if", label %"loop.else"
 done:
-  %v86 = sub i64 %".5", %v30
-  %v87 = icmp slt i64 0, %v86
-  br i1 %v87, label %"done.if", label %"done.endif"
+  %v95 = sub i64 %".5", %v39
+  %v96 = icmp slt i64 0, %v95
+  br i1 %v96, label %"done.if", label %"done.endif"
 loop.if:
-  %v38 = icmp slt i64 0, %".7"
-  br i1 %v38, label %"loop.1", label %"done.1"
+  %v47 = icmp slt i64 0, %".7"
+  br i1 %v47, label %"loop.1", label %"done.1"
 loop.else:
-  br i1 %v18, label %"loop.else.if", label %"loop.else.else"
+  br i1 %v21, label %"loop.else.if", label %"loop.else.else"
 loop.endif:
-  %v84 = add i64 %v32, 16
-  %v85 = icmp slt i64 %v84, %v30
-  br i1 %v85, label %"loop", label %"done"
+  %v93 = add i64 %v41, 16
+  %v94 = icmp slt i64 %v93, %v39
+  br i1 %v94, label %"loop", label %"done"
 loop.1:
-  %v39 = phi i64 [0, %"loop.if"], [%v60, %"loop.1.endif.endif"]
-  %v40 = mul i64 %v39, 64
-  %v41 = getelementptr i8, ptr %v34, i64 %v40
-  %v42 = load <16 x float>, ptr %v41, align 1
-  %v43 = getelementptr i64, ptr %v24, i64 %v39
-  %v44 = load i64, ptr %v43, align 8
-  %v45 = getelementptr i8, ptr %v37, i64 %v44
-  %v46 = load float, ptr %v10, align 1
-  %v47 = insertelement <16 x float> poison, float %v46, i32 0
-  %v48 = shufflevector <16 x float> %v47, <16 x float> poison, <16 x i32> zeroinitializer
-  %v49 = getelementptr i8, ptr %v10, i64 32
-  %v50 = load float, ptr %v49, align 1
-  %v51 = insertelement <16 x float> poison, float %v50, i32 0
-  %v52 = shufflevector <16 x float> %v51, <16 x float> poison, <16 x i32> zeroinitializer
-  br i1 %v21, label %"loop.1.if", label %"loop.1.else"
+  %v48 = phi i64 [0, %"loop.if"], [%v69, %"loop.1.endif.endif"]
+  %v49 = mul i64 %v48, 64
+  %v50 = getelementptr i8, ptr %v43, i64 %v49
+  %v51 = load <16 x float>, ptr %v50, align 1
+  %v52 = getelementptr i64, ptr %v27, i64 %v48
+  %v53 = load i64, ptr %v52, align 8
+  %v54 = getelementptr i8, ptr %v46, i64 %v53
+  %v55 = load float, ptr %v13, align 1
+  %v56 = insertelement <16 x float> poison, float %v55, i32 0
+  %v57 = shufflevector <16 x float> %v56, <16 x float> poison, <16 x i32> zeroinitializer
+  %v58 = getelementptr i8, ptr %v13, i64 32
+  %v59 = load float, ptr %v58, align 1
+  %v60 = insertelement <16 x float> poison, float %v59, i32 0
+  %v61 = shufflevector <16 x float> %v60, <16 x float> poison, <16 x i32> zeroinitializer
+  br i1 %v24, label %"loop.1.if", label %"loop.1.else"
 done.1:
   br label %"loop.endif"
 loop.1.if:
-  %v53 = fmul <16 x float> %v48, %v42
+  %v62 = fmul <16 x float> %v57, %v51
   br label %"loop.1.endif"
 loop.1.else:
   br label %"loop.1.endif"
 loop.1.endif:
-  %v54 = phi <16 x float> [%v53, %"loop.1.if"], [%v42, %"loop.1.else"]
-  br i1 %v28, label %"loop.1.endif.if", label %"loop.1.endif.else"
+  %v63 = phi <16 x float> [%v62, %"loop.1.if"], [%v51, %"loop.1.else"]
+  br i1 %v31, label %"loop.1.endif.if", label %"loop.1.endif.else"
 loop.1.endif.if:
-  %v55 = load <16 x float>, ptr %v45, align 1
-  br i1 %v18, label %"loop.1.endif.if.if", label %"loop.1.endif.if.else"
+  %v64 = load <16 x float>, ptr %v54, align 1
+  br i1 %v21, label %"loop.1.endif.if.if", label %"loop.1.endif.if.else"
 loop.1.endif.else:
   br label %"loop.1.endif.endif"
 loop.1.endif.endif:
-  %v59 = phi <16 x float> [%v58, %"loop.1.endif.if.endif"], [%v54, %"loop.1.endif.else"]
-  store <16 x float> %v59, ptr %v45, align 1
-  %v60 = add i64 %v39, 1
-  %v61 = icmp slt i64 %v60, %".7"
-  br i1 %v61, label %"loop.1", label %"done.1"
+  %v68 = phi <16 x float> [%v67, %"loop.1.endif.if.endif"], [%v63, %"loop.1.endif.else"]
+  store <16 x float> %v68, ptr %v54, align 1
+  %v69 = add i64 %v48, 1
+  %v70 = icmp slt i64 %v69, %".7"
+  br i1 %v70, label %"loop.1", label %"done.1"
 loop.1.endif.if.if:
-  %v56 = fmul <16 x float> %v52, %v55
+  %v65 = fmul <16 x float> %v61, %v64
   br label %"loop.1.endif.if.endif"
 loop.1.endif.if.else:
   br label %"loop.1.endif.if.endif"
 loop.1.endif.if.endif:
-  %v57 = phi <16 x float> [%v56, %"loop.1.endif.if.if"], [%v55, %"loop.1.endif.if.else"]
-  %v58 = fadd <16 x float> %v57, %v54
+  %v66 = phi <16 x float> [%v65, %"loop.1.endif.if.if"], [%v64, %"loop.1.endif.if.else"]
+  %v67 = fadd <16 x float> %v66, %v63
   br label %"loop.1.endif.endif"
 loop.else.if:
-  %v62 = icmp slt i64 0, %".7"
-  br i1 %v62, label %"loop.2", label %"done.2"
+  %v71 = icmp slt i64 0, %".7"
+  br i1 %v71, label %"loop.2", label %"done.2"
 loop.else.else:
-  %v72 = icmp slt i64 0, %".7"
-  br i1 %v72, label %"loop.3", label %"done.3"
+  %v81 = icmp slt i64 0, %".7"
+  br i1 %v81, label %"loop.3", label %"done.3"
 loop.else.endif:
   br label %"loop.endif"
 loop.2:
-  %v63 = phi i64 [0, %"loop.else.if"], [%v70, %"loop.2"]
-  %v64 = mul i64 %v63, 64
-  %v65 = getelementptr i8, ptr %v34, i64 %v64
-  %v66 = load <16 x float>, ptr %v65, align 1
-  %v67 = getelementptr i64, ptr %v24, i64 %v63
-  %v68 = load i64, ptr %v67, align 8
-  %v69 = getelementptr i8, ptr %v37, i64 %v68
-  store <16 x float> %v66, ptr %v69, align 1
-  %v70 = add i64 %v63, 1
-  %v71 = icmp slt i64 %v70, %".7"
-  br i1 %v71, label %"loop.2", label %"done.2"
+  %v72 = phi i64 [0, %"loop.else.if"], [%v79, %"loop.2"]
+  %v73 = mul i64 %v72, 64
+  %v74 = getelementptr i8, ptr %v43, i64 %v73
+  %v75 = load <16 x float>, ptr %v74, align 1
+  %v76 = getelementptr i64, ptr %v27, i64 %v72
+  %v77 = load i64, ptr %v76, align 8
+  %v78 = getelementptr i8, ptr %v46, i64 %v77
+  store <16 x float> %v75, ptr %v78, align 1
+  %v79 = add i64 %v72, 1
+  %v80 = icmp slt i64 %v79, %".7"
+  br i1 %v80, label %"loop.2", label %"done.2"
 done.2:
   br label %"loop.else.endif"
 loop.3:
-  %v73 = phi i64 [0, %"loop.else.else"], [%v82, %"loop.3"]
-  %v74 = mul i64 %v73, 64
-  %v75 = getelementptr i8, ptr %v34, i64 %v74
-  %v76 = load <16 x float>, ptr %v75, align 1
-  %v77 = getelementptr i64, ptr %v24, i64 %v73
-  %v78 = load i64, ptr %v77, align 8
-  %v79 = getelementptr i8, ptr %v37, i64 %v78
-  %v80 = load <16 x float>, ptr %v79, align 1
-  %v81 = fadd <16 x float> %v80, %v76
-  store <16 x float> %v81, ptr %v79, align 1
-  %v82 = add i64 %v73, 1
-  %v83 = icmp slt i64 %v82, %".7"
-  br i1 %v83, label %"loop.3", label %"done.3"
+  %v82 = phi i64 [0, %"loop.else.else"], [%v91, %"loop.3"]
+  %v83 = mul i64 %v82, 64
+  %v84 = getelementptr i8, ptr %v43, i64 %v83
+  %v85 = load <16 x float>, ptr %v84, align 1
+  %v86 = getelementptr i64, ptr %v27, i64 %v82
+  %v87 = load i64, ptr %v86, align 8
+  %v88 = getelementptr i8, ptr %v46, i64 %v87
+  %v89 = load <16 x float>, ptr %v88, align 1
+  %v90 = fadd <16 x float> %v89, %v85
+  store <16 x float> %v90, ptr %v88, align 1
+  %v91 = add i64 %v82, 1
+  %v92 = icmp slt i64 %v91, %".7"
+  br i1 %v92, label %"loop.3", label %"done.3"
 done.3:
   br label %"loop.else.endif"
 done.if:
-  %v88 = mul i64 %v30, 4
-  %v89 = getelementptr i8, ptr %".3", i64 %v88
-  %v90 = mul i64 %v30, 4
-  %v91 = add i64 %v29, %v90
-  %v92 = getelementptr i8, ptr %v2, i64 %v91
-  br i1 %v26, label %"done.if.if", label %"done.if.else"
+  %v97 = mul i64 %v39, 4
+  %v98 = getelementptr i8, ptr %".3", i64 %v97
+  %v99 = mul i64 %v39, 4
+  %v100 = add i64 %v38, %v99
+  %v101 = getelementptr i8, ptr %v5, i64 %v100
+  br i1 %v29, label %"done.if.if", label %"done.if.else"
 done.endif:
   ret void
 done.if.if:
-  %v93 = icmp slt i64 0, %".7"
-  br i1 %v93, label %"loop.4", label %"done.4"
+  %v102 = icmp slt i64 0, %".7"
+  br i1 %v102, label %"loop.4", label %"done.4"
 done.if.else:
-  br i1 %v18, label %"done.if.else.if", label %"done.if.else.else"
+  br i1 %v21, label %"done.if.else.if", label %"done.if.else.else"
 done.if.endif:
   br label %"done.endif"
 loop.4:
-  %v94 = phi i64 [0, %"done.if.if"], [%v123, %"loop.4.endif.endif"]
-  %v95 = mul i64 %v94, 64
-  %v96 = getelementptr i8, ptr %v89, i64 %v95
-  %v97 = load <16 x float>, ptr %v96, align 1
-  %v98 = getelementptr i64, ptr %v24, i64 %v94
-  %v99 = load i64, ptr %v98, align 8
-  %v100 = getelementptr i8, ptr %v92, i64 %v99
-  %v101 = load float, ptr %v10, align 1
-  %v102 = insertelement <16 x float> poison, float %v101, i32 0
-  %v103 = shufflevector <16 x float> %v102, <16 x float> poison, <16 x i32> zeroinitializer
-  %v104 = getelementptr i8, ptr %v10, i64 32
-  %v105 = load float, ptr %v104, align 1
-  %v106 = insertelement <16 x float> poison, float %v105, i32 0
-  %v107 = shufflevector <16 x float> %v106, <16 x float> poison, <16 x i32> zeroinitializer
-  br i1 %v21, label %"loop.4.if", label %"loop.4.else"
+  %v103 = phi i64 [0, %"done.if.if"], [%v132, %"loop.4.endif.endif"]
+  %v104 = mul i64 %v103, 64
+  %v105 = getelementptr i8, ptr %v98, i64 %v104
+  %v106 = load <16 x float>, ptr %v105, align 1
+  %v107 = getelementptr i64, ptr %v27, i64 %v103
+  %v108 = load i64, ptr %v107, align 8
+  %v109 = getelementptr i8, ptr %v101, i64 %v108
+  %v110 = load float, ptr %v13, align 1
+  %v111 = insertelement <16 x float> poison, float %v110, i32 0
+  %v112 = shufflevector <16 x float> %v111, <16 x float> poison, <16 x i32> zeroinitializer
+  %v113 = getelementptr i8, ptr %v13, i64 32
+  %v114 = load float, ptr %v113, align 1
+  %v115 = insertelement <16 x float> poison, float %v114, i32 0
+  %v116 = shufflevector <16 x float> %v115, <16 x float> poison, <16 x i32> zeroinitializer
+  br i1 %v24, label %"loop.4.if", label %"loop.4.else"
 done.4:
   br label %"done.if.endif"
 loop.4.if:
-  %v108 = fmul <16 x float> %v103, %v97
+  %v117 = fmul <16 x float> %v112, %v106
   br label %"loop.4.endif"
 loop.4.else:
   br label %"loop.4.endif"
 loop.4.endif:
-  %v109 = phi <16 x float> [%v108, %"loop.4.if"], [%v97, %"loop.4.else"]
-  br i1 %v28, label %"loop.4.endif.if", label %"loop.4.endif.else"
+  %v118 = phi <16 x float> [%v117, %"loop.4.if"], [%v106, %"loop.4.else"]
+  br i1 %v31, label %"loop.4.endif.if", label %"loop.4.endif.else"
 loop.4.endif.if:
-  %v110 = trunc i64 %v86 to i32
-  %v111 = insertelement <16 x i32> poison, i32 %v110, i32 0
-  %v112 = shufflevector <16 x i32> %v111, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v113 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v112
-  %v114 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v100, i32 1, <16 x i1> %v113, <16 x float> zeroinitializer)
-  br i1 %v18, label %"loop.4.endif.if.if", label %"loop.4.endif.if.else"
-loop.4.endif.else:
-  br label %"loop.4.endif.endif"
-loop.4.endif.endif:
-  %v118 = phi <16 x float> [%v117, %"loop.4.endif.if.endif"], [%v109, %"loop.4.endif.else"]
-  %v119 = trunc i64 %v86 to i32
+  %v119 = trunc i64 %v95 to i32
   %v120 = insertelement <16 x i32> poison, i32 %v119, i32 0
   %v121 = shufflevector <16 x i32> %v120, <16 x i32> poison, <16 x i32> zeroinitializer
   %v122 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v121
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v118, ptr %v100, i32 1, <16 x i1> %v122)
-  %v123 = add i64 %v94, 1
-  %v124 = icmp slt i64 %v123, %".7"
-  br i1 %v124, label %"loop.4", label %"done.4"
+  %v123 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v109, i32 1, <16 x i1> %v122, <16 x float> zeroinitializer)
+  br i1 %v21, label %"loop.4.endif.if.if", label %"loop.4.endif.if.else"
+loop.4.endif.else:
+  br label %"loop.4.endif.endif"
+loop.4.endif.endif:
+  %v127 = phi <16 x float> [%v126, %"loop.4.endif.if.endif"], [%v118, %"loop.4.endif.else"]
+  %v128 = trunc i64 %v95 to i32
+  %v129 = insertelement <16 x i32> poison, i32 %v128, i32 0
+  %v130 = shufflevector <16 x i32> %v129, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v131 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v130
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v127, ptr %v109, i32 1, <16 x i1> %v131)
+  %v132 = add i64 %v103, 1
+  %v133 = icmp slt i64 %v132, %".7"
+  br i1 %v133, label %"loop.4", label %"done.4"
 loop.4.endif.if.if:
-  %v115 = fmul <16 x float> %v107, %v114
+  %v124 = fmul <16 x float> %v116, %v123
   br label %"loop.4.endif.if.endif"
 loop.4.endif.if.else:
   br label %"loop.4.endif.if.endif"
 loop.4.endif.if.endif:
-  %v116 = phi <16 x float> [%v115, %"loop.4.endif.if.if"], [%v114, %"loop.4.endif.if.else"]
-  %v117 = fadd <16 x float> %v116, %v109
+  %v125 = phi <16 x float> [%v124, %"loop.4.endif.if.if"], [%v123, %"loop.4.endif.if.else"]
+  %v126 = fadd <16 x float> %v125, %v118
   br label %"loop.4.endif.endif"
 done.if.else.if:
-  %v125 = icmp slt i64 0, %".7"
-  br i1 %v125, label %"loop.5", label %"done.5"
+  %v134 = icmp slt i64 0, %".7"
+  br i1 %v134, label %"loop.5", label %"done.5"
 done.if.else.else:
-  %v139 = icmp slt i64 0, %".7"
-  br i1 %v139, label %"loop.6", label %"done.6"
+  %v148 = icmp slt i64 0, %".7"
+  br i1 %v148, label %"loop.6", label %"done.6"
 done.if.else.endif:
   br label %"done.if.endif"
 loop.5:
-  %v126 = phi i64 [0, %"done.if.else.if"], [%v137, %"loop.5"]
-  %v127 = mul i64 %v126, 64
-  %v128 = getelementptr i8, ptr %v89, i64 %v127
-  %v129 = load <16 x float>, ptr %v128, align 1
-  %v130 = getelementptr i64, ptr %v24, i64 %v126
-  %v131 = load i64, ptr %v130, align 8
-  %v132 = getelementptr i8, ptr %v92, i64 %v131
-  %v133 = trunc i64 %v86 to i32
-  %v134 = insertelement <16 x i32> poison, i32 %v133, i32 0
-  %v135 = shufflevector <16 x i32> %v134, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v136 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v135
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v129, ptr %v132, i32 1, <16 x i1> %v136)
-  %v137 = add i64 %v126, 1
-  %v138 = icmp slt i64 %v137, %".7"
-  br i1 %v138, label %"loop.5", label %"done.5"
+  %v135 = phi i64 [0, %"done.if.else.if"], [%v146, %"loop.5"]
+  %v136 = mul i64 %v135, 64
+  %v137 = getelementptr i8, ptr %v98, i64 %v136
+  %v138 = load <16 x float>, ptr %v137, align 1
+  %v139 = getelementptr i64, ptr %v27, i64 %v135
+  %v140 = load i64, ptr %v139, align 8
+  %v141 = getelementptr i8, ptr %v101, i64 %v140
+  %v142 = trunc i64 %v95 to i32
+  %v143 = insertelement <16 x i32> poison, i32 %v142, i32 0
+  %v144 = shufflevector <16 x i32> %v143, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v145 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v144
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v138, ptr %v141, i32 1, <16 x i1> %v145)
+  %v146 = add i64 %v135, 1
+  %v147 = icmp slt i64 %v146, %".7"
+  br i1 %v147, label %"loop.5", label %"done.5"
 done.5:
   br label %"done.if.else.endif"
 loop.6:
-  %v140 = phi i64 [0, %"done.if.else.else"], [%v153, %"loop.6"]
-  %v141 = mul i64 %v140, 64
-  %v142 = getelementptr i8, ptr %v89, i64 %v141
-  %v143 = load <16 x float>, ptr %v142, align 1
-  %v144 = getelementptr i64, ptr %v24, i64 %v140
-  %v145 = load i64, ptr %v144, align 8
-  %v146 = getelementptr i8, ptr %v92, i64 %v145
-  %v147 = trunc i64 %v86 to i32
-  %v148 = insertelement <16 x i32> poison, i32 %v147, i32 0
-  %v149 = shufflevector <16 x i32> %v148, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v150 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v149
-  %v151 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v146, i32 1, <16 x i1> %v150, <16 x float> zeroinitializer)
-  %v152 = fadd <16 x float> %v151, %v143
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v152, ptr %v146, i32 1, <16 x i1> %v150)
-  %v153 = add i64 %v140, 1
-  %v154 = icmp slt i64 %v153, %".7"
-  br i1 %v154, label %"loop.6", label %"done.6"
+  %v149 = phi i64 [0, %"done.if.else.else"], [%v162, %"loop.6"]
+  %v150 = mul i64 %v149, 64
+  %v151 = getelementptr i8, ptr %v98, i64 %v150
+  %v152 = load <16 x float>, ptr %v151, align 1
+  %v153 = getelementptr i64, ptr %v27, i64 %v149
+  %v154 = load i64, ptr %v153, align 8
+  %v155 = getelementptr i8, ptr %v101, i64 %v154
+  %v156 = trunc i64 %v95 to i32
+  %v157 = insertelement <16 x i32> poison, i32 %v156, i32 0
+  %v158 = shufflevector <16 x i32> %v157, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v159 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v158
+  %v160 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v155, i32 1, <16 x i1> %v159, <16 x float> zeroinitializer)
+  %v161 = fadd <16 x float> %v160, %v152
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v161, ptr %v155, i32 1, <16 x i1> %v159)
+  %v162 = add i64 %v149, 1
+  %v163 = icmp slt i64 %v162, %".7"
+  br i1 %v163, label %"loop.6", label %"done.6"
 done.6:
   br label %"done.if.else.endif"
 }
