@@ -301,26 +301,28 @@ class _Block:
     # across
 
     def across(self) -> None:
+        self._y_chunks(
+            lambda y, y_offset, rows: self._x_chunks(
+                lambda x, x_offset, columns: self._move_tiles(
+                    (y, y_offset, rows), (x, x_offset, columns)
+                )
+            )
+        )
+
+    def _move_tiles(
+        self, y: tuple[Value, Value, Value], x: tuple[Value, Value, Value]
+    ) -> None:
+        """One tile for every z. Each row is then read at a constant stride, which the hardware
+        prefetches."""
         code, d = self.code, CopyDescriptor
+        (y_first, y_offset, rows), (x_first, x_offset, columns) = y, x
         start = self._of_axis(Frame.START, d.Z_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, d.Z_AXIS))
         sources, targets = self._pointer(d.Z_SOURCE), self._pointer(d.Z_TARGET)
         with code.loop(stop, start=start) as z:
-            source = code.at(self.source, code.word(sources, z))
-            target = code.at(self.target, code.word(targets, z))
-            self._move_tiles(source, target)
-
-    def _move_tiles(self, source: Value, target: Value) -> None:
-        self._y_chunks(
-            lambda y, y_offset, rows: self._x_chunks(
-                lambda x, x_offset, columns: self._move_tile(
-                    self.code.at(source, x_offset),
-                    self.code.at(target, y_offset),
-                    (y, rows),
-                    (x, columns),
-                )
-            )
-        )
+            source = code.at(code.at(self.source, x_offset), code.word(sources, z))
+            target = code.at(code.at(self.target, y_offset), code.word(targets, z))
+            self._move_tile(source, target, (y_first, rows), (x_first, columns))
 
     def _move_tile(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]

@@ -88,9 +88,10 @@ def _cut_fastest(op: TensorOp, rows: int) -> TensorOp:
     if not dims or not any(d.strides[IN0] == 1 for d in dims[:-1]):
         return op
     fastest = dims[-1]
-    if fastest.size <= rows or fastest.size % rows:
-        return op
-    return _cut(op, fastest, rows)
+    # Whole panels, or else parts that fill a panel together.
+    fitting = (n for n in range(rows, 7, -1) if rows % n == 0 and fastest.size % n == 0)
+    inner = next(fitting, fastest.size)
+    return _cut(op, fastest, inner) if inner < fastest.size else op
 
 
 def _summed_axis(op: TensorOp) -> Axis:
