@@ -13,7 +13,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tensorop.ir import Axis, Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.ir import (
+    Axis,
+    Call,
+    Dimension,
+    DimType,
+    ExecType,
+    Loop,
+    Primitive,
+    Schedule,
+    Step,
+    TensorOp,
+)
 from tensorop.jit.copy import CopyKernel
 from tensorop.optimizer.blocked import balanced
 from tensorop.optimizer.machine import Machine
@@ -37,7 +48,9 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     mode: Literal["along", "across"] = "along" if along else "across"
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     dtype = op.dtype
-    call = Call(CopyKernel(dtype, dtype, mode, conj=op.tensors[0].conj), (IN, OUT), ("X", "Y"))
+    # The conjugate of what is read conjugated is what lies there.
+    conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
+    call = Call(CopyKernel(dtype, dtype, mode, conj=conj), (IN, OUT), ("X", "Y"))
     body: tuple[Step, ...] = (call,)
     block = balanced(x.size, BLOCK if not along else 4096, 64)
     if block < x.size:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tensorop.executable import plan_for_operation
-from tensorop.ir import CONTRACTIONS, Primitive
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tests.strategies import COMMON_DTYPES, Case, cases, examples
 from tests.tolerance import assert_right
 
@@ -37,3 +39,17 @@ def test_any_operation(case: Case, threads: int) -> None:
 @given(cases(kinds=["contraction"]), st.integers(1, 3))
 def test_any_contraction_in_any_dtype(case: Case, threads: int) -> None:
     check(case, threads)
+
+
+@pytest.mark.parametrize("reads_conjugated", [False, True])
+@pytest.mark.parametrize("main", [Primitive.COPY, Primitive.CONJ])
+def test_conjugating_permutation(main: Primitive, reads_conjugated: bool) -> None:
+    dimensions = (Dimension(DimType.C, 5, (7, 1)), Dimension(DimType.C, 7, (1, 5)))
+    tensors = (Tensor("in0", "complex64", reads_conjugated), Tensor("out", "complex64"))
+    source = (np.arange(35) + 1j * np.arange(35, 0, -1)).astype("complex64")
+    out = np.zeros(35, "complex64")
+    plan_for_operation(TensorOp(tensors, dimensions, main), True, 1).run((source, out))
+    expected = source.reshape(5, 7).T
+    if (main == Primitive.CONJ) != reads_conjugated:
+        expected = expected.conj()
+    np.testing.assert_array_equal(out.reshape(7, 5), expected)
