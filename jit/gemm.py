@@ -13,7 +13,7 @@ An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llvmlite import ir
@@ -159,8 +159,7 @@ class _MacroKernel:
         if self.kernel.b == "packed":
             step = nr * self.accumulator.size
             plane = nr * self.part if self.accumulator.parts == 2 else 0
-            ahead = self.b_panel if columns == nr else None
-            return PackedColumns(columns, address, step, self.b_block, plane, ahead)
+            return PackedColumns(columns, address, step, self.b_block, plane)
         offsets: list[Value] = []
         if valid is not None:  # columns that do not exist repeat the last one that does
             last = code.sub(valid, 1)
@@ -179,6 +178,7 @@ class _MacroKernel:
             tuple(offsets),
             stream,
             block,
+            nr * self.part,
         )
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:
@@ -187,11 +187,12 @@ class _MacroKernel:
         stored = valid if valid is not None else code.int(columns.columns)
         panels = code.builder.udiv(self.m, code.int(self.mr))
         with code.loop(panels) as panel:
+            tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
             if valid is None and self.kernel.store == "columns":
-                self._full_tile(address, columns, code.mul(panel, self.mr), n)
+                self._full_tile(address, tile, code.mul(panel, self.mr), n)
             else:
-                self._put(address, self.kernel.vectors, columns, 0)
+                self._put(address, self.kernel.vectors, tile, 0)
                 self._flush(code.mul(panel, self.mr), code.int(self.mr), n, stored)
         if self.mr > 1:
             whole = code.mul(panels, self.mr)
@@ -199,6 +200,17 @@ class _MacroKernel:
                 left = code.sub(self.m, whole)
                 self._left_rows(code.at(self.a, code.mul(panels, self.a_panel)), columns, left)
                 self._flush(whole, left, n, stored)
+
+    def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
+        """Packed columns that ask for their tile's part of the panel that follows theirs."""
+        if not isinstance(columns, PackedColumns):
+            return columns
+        code = self.code
+        step = code.add(code.builder.udiv(code.int(columns.step), tiles), 1)
+        part = code.mul(tile, code.mul(step, self.k))
+        return replace(
+            columns, stream=code.at(columns.address, code.add(self.b_panel, part)), stream_step=step
+        )
 
     def _full_tile(self, address: Value, columns: Columns, m: Value, n: Value) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied."""

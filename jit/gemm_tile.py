@@ -26,8 +26,10 @@ from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
 LINE = 64  # bytes of a cache line
-SPREAD = 9  # steps of K between two errands: a few lines of memory each may be on their way
-LATENCY = 16  # steps of K after the last errand
+SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
+LAG = 2  # segments after the last errand
+UNROLL = 2  # steps of K in the loop of a segment
+NEAR = 8 * LINE  # bytes that a panel of B is asked for ahead, into L1
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
 
@@ -72,7 +74,12 @@ class Rows:
 class PackedColumns:
     """The broadcast side in a panel: the elements of one step of K are consecutive.
 
-    ahead: bytes to the next panel, which is asked for meanwhile (into L2); None for not at all.
+    A panel is read again for every panel of A. Where these are longer than L1 they push it out, and
+    it comes from L2 each time: so it is asked for a little ahead. Of the next panel, which is still
+    in L3, every tile asks for its part (into L2).
+
+    stream: where in the next panel this tile begins to ask, None for not at all; stream_step: bytes
+    from one step of K to the next.
     """
 
     columns: int
@@ -80,17 +87,22 @@ class PackedColumns:
     step: int
     block: Step
     plane: int
-    ahead: Value | None = None
+    stream: Value | None = None
+    stream_step: Step = 0
 
     def pointers(self, code: Code, block: Value) -> list[Value]:
         return [code.at(self.address, code.mul(block, self.block))]
 
     def streamed(self, code: Code, block: Value) -> list[Value]:
-        return []
+        return [] if self.stream is None else [self.stream]
+
+    def prefetch(self, code: Code, pointer: Value, step: int) -> None:
+        """Ask for what will soon be read, in the `step`-th of some unrolled steps of K."""
+        if step % max(1, LINE // self.step) == 0:
+            for offset in range(0, self.step, LINE):
+                code.prefetch(code.at(pointer, NEAR + offset))
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
-        if self.ahead is not None and column == 0:
-            scalar.code.prefetch(scalar.code.at(pointers[0], self.ahead), near=False)
         place = scalar.code.at(pointers[0], column * scalar.element.part)
         number = scalar.load(place)
         if self.plane:
@@ -105,6 +117,9 @@ class StridedColumns:
     Columns are addressed as pointer + scale * multiple, so that few registers hold the addresses
     of many columns: a pointer every seven columns and the strides s, 3s and 5s. With `offsets`
     (byte offsets of the columns, some perhaps repeated) each column has a register of its own.
+
+    stream: what is asked for meanwhile (into L2), stream_block and stream_step bytes further with
+    each batch-reduce block and step of K; None for nothing.
     """
 
     columns: int
@@ -115,6 +130,7 @@ class StridedColumns:
     offsets: Sequence[Value] = ()
     stream: Value | None = None
     stream_block: Step = 0
+    stream_step: Step = 0
 
     @staticmethod
     def multiples_of(code: Code, stride: Value) -> dict[int, Value]:
@@ -161,7 +177,7 @@ def opaque(code: Code, address: Value) -> Value:
 
 def errand_depth(columns: int) -> int:
     """How long K must be for the errands of a tile: their steps, and time for the last of them."""
-    return SPREAD * columns + LATENCY
+    return SEGMENT * (columns + LAG)
 
 
 class TileProduct:
@@ -191,7 +207,7 @@ class TileProduct:
             for part in self.vector.zero
         ]
         if blocks is None and errand is not None:
-            return self._numbers(self._block_with_errand(zeros, depth, errand))
+            return self._numbers(self._segments(zeros, depth, errand))
         if blocks is None:
             return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
         with self.code.repeat(blocks, zeros) as carried:
@@ -223,50 +239,47 @@ class TileProduct:
             carried.update(self._steps(carried.values, 1))
         return carried.values[len(state) :]
 
-    def _block_with_errand(
+    def _segments(
         self, flat: list[Value], depth: Value, errand: Callable[[Value], None]
     ) -> list[Value]:
+        """A block in segments of K, with the errands before the last but LAG of them."""
         code, columns = self.code, self.columns.columns
-        start = code.int(0)
-        state = self._start(start)
-        short = code.less(depth, errand_depth(columns))
-        errands = code.builder.select(short, code.int(0), code.int(columns))
-        before = code.max(code.sub(depth, errand_depth(columns)), 0)
-        values = [*state, *flat]
-        values = self._steps_of(before, values)
-        with code.reduce(errands, values) as outer:
-            errand(outer.index)
-            with code.repeat(code.int(SPREAD), outer.values) as carried:
-                carried.update(self._steps(carried.values, 1))
-            outer.update(carried.values)
-        done = code.add(before, code.mul(errands, SPREAD))
-        return self._steps_of(code.sub(depth, done), outer.values)[len(state) :]
-
-    def _steps_of(self, count: Value, values: list[Value]) -> list[Value]:
-        with self.code.reduce(count, values) as carried:
+        state = self._start(code.int(0))
+        segments = code.builder.udiv(depth, code.int(SEGMENT))
+        begin = code.sub(segments, columns + LAG)
+        with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), [*state, *flat]) as carried:
             carried.update(self._steps(carried.values, 1))
-        return carried.values
+        with code.reduce(segments, carried.values) as outer:
+            column = code.sub(outer.index, begin)
+            due = code.builder.icmp_unsigned("<", column, code.int(columns))
+            with code.when(code.builder.and_(code.less(-1, begin), due)):
+                errand(column)
+            with code.repeat(code.int(SEGMENT // UNROLL), outer.values) as carried:
+                carried.update(self._steps(carried.values, UNROLL))
+            outer.update(carried.values)
+        return outer.values[len(state) :]
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:
         """`count` steps of K on [addresses, sums]."""
         code, columns = self.code, self.columns
         pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * columns.columns
         state, sums = carried[:pointers], self._numbers(carried[pointers:])
-        streamed = isinstance(columns, StridedColumns) and columns.stream is not None
-        stream = [state.pop()] if streamed else []
+        stream = [state.pop()] if columns.stream is not None else []
         if not isinstance(self.rows.step, int):
             state[0] = opaque(code, state[0])
         if not isinstance(columns.step, int):
             state[1:] = [opaque(code, pointer) for pointer in state[1:]]
-        row = columns.columns * self.parts.element.part
         for step in range(count):
             if stream and step % 2 == 0:
-                code.prefetch(code.at(stream[0], step * row), near=False)
+                ahead = code.mul(columns.stream_step, step)
+                code.prefetch(code.at(stream[0], ahead), near=False)
+            if isinstance(columns, PackedColumns):
+                columns.prefetch(code, state[1], step)
             sums = self._multiply(state, sums)
             state = [code.at(state[0], self.rows.step)] + [
                 code.at(pointer, columns.step) for pointer in state[1:]
             ]
-        stream = [code.at(address, count * row) for address in stream]
+        stream = [code.at(address, code.mul(columns.stream_step, count)) for address in stream]
         return [*state, *stream, *(part for number in sums for part in number)]
 
     def _multiply(self, state: list[Value], sums: list[Number]) -> list[Number]:
