@@ -5,8 +5,9 @@ broadcast side. The kernel walks the block in register tiles of `vectors` vector
 columns, N outside, M inside, so that a panel of B stays in the first-level cache while the panels
 of A stream through. What is left over at the right and lower edge is walked in narrower tiles.
 
-An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/copy.py) or *direct*
-(where it lies). Complex numbers and half types are always packed: planar, and as float32.
+An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/copy.py), *direct*
+(where it lies) or, for B, *consecutive*: where it lies, at consecutive addresses along K. Complex
+numbers and half types are always packed: planar, and as float32.
 `gemm_tile.py` has the loop over K, `gemm_store.py` the combination with C.
 """
 
@@ -25,20 +26,23 @@ from tensorop.jit.gemm_abi import GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
     Columns,
+    Multiples,
     PackedColumns,
     Rows,
     StridedColumns,
     TileProduct,
     errand_depth,
+    multiples_of,
 )
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import tail_columns
+from tensorop.jit.tiles import middle_columns, tail_columns
 
 __all__ = ["GemmKernel", "GemmWord"]
 
-Access = Literal["packed", "direct"]
+Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "scatter"]
-AHEAD = 16  # steps of K that a streaming panel of A is prefetched ahead
+AHEAD = 16  # steps of K that a panel of A is asked for ahead
+AHEAD_DIRECT = 8  # the same where it lies: less runs on past its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class GemmKernel:
 
     def generate(self, target: Target) -> ir.Module:
         described = element(self.dtype)
-        if "direct" in (self.a, self.b):
+        if "packed" not in (self.a, self.b) or self.a != self.b:
             if described.accumulator is not described:
                 raise ValueError(f"{self.dtype} is computed in float32: pack its operands")
             if described.parts == 2:
@@ -125,11 +129,25 @@ class _MacroKernel:
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
-            with code.loop(self.n, start=whole, step=tail) as n:
+            first = self._half_panel(last_panel, whole)
+            with code.loop(self.n, start=first, step=tail) as n:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
+
+    def _half_panel(self, panel: Value, n: Value) -> Value:
+        """A tile of the middle width, if so many columns are left at `n`; returns where to go on.
+
+        Only for operands where they lie, whose blocks are small: there the last panel counts.
+        """
+        code, width = self.code, middle_columns(self.kernel.columns)
+        if self.kernel.b == "packed" or not width:
+            return n
+        fits = code.less(width - 1, code.sub(self.n, n))
+        with code.when(fits):
+            self._rows(self._columns(panel, width, None), n, None)
+        return code.add(n, code.builder.select(fits, code.int(width), code.int(0)))
 
     def _read_operands(self) -> None:
         """Addresses, and the bytes between panels, steps of K, columns and batch-reduce blocks."""
@@ -140,17 +158,24 @@ class _MacroKernel:
         self.b_block = self.word(GemmWord.B_BR) if batch else 0
         self.a_panel: Value | int = self.mr * self.part
         self.a_step: Value | int = self.mr * self.accumulator.size
+        self.a_multiples: Multiples | None = None
+        self.a_ahead: Value | int = AHEAD * self.mr * self.accumulator.size
         self.b_column: Value | int = self.part
         if kernel.a == "packed":
             self.a_panel = self.word(GemmWord.A_PANEL)
         else:
             self.a_step = self.word(GemmWord.A_K)
+            self.a_multiples = multiples_of(code, self.a_step)
+            self.a_ahead = code.mul(self.a_step, AHEAD_DIRECT)
         if kernel.b == "packed":
             self.b_panel = self.word(GemmWord.B_PANEL)
         else:
-            self.b_step, self.b_column = self.word(GemmWord.B_K), self.word(GemmWord.B_N)
+            self.b_step: Value | int = self.part
+            if kernel.b == "direct":
+                self.b_step = self.word(GemmWord.B_K)
+            self.b_column = self.word(GemmWord.B_N)
             self.b_panel = code.mul(self.b_column, kernel.columns)
-            self.multiples = StridedColumns.multiples_of(code, self.b_column)
+            self.multiples = multiples_of(code, self.b_column)
 
     def _columns(
         self, address: Value, columns: int, valid: Value | None, panel: Value | None = None
@@ -166,7 +191,7 @@ class _MacroKernel:
             offsets = [code.mul(code.min(n, last), self.b_column) for n in range(columns)]
         stream, block = None, 0
         if panel is not None and self.blocks is not None and self.kernel.batch_reduce:
-            block = code.mul(self.k, nr * self.part)
+            block = code.mul(self.k, columns * self.part)
             done = code.mul(code.mul(panel, self.blocks), block)
             stream = code.at(code.at(self.b, self.word(GemmWord.B_NEXT)), done)
         return StridedColumns(
@@ -178,7 +203,7 @@ class _MacroKernel:
             tuple(offsets),
             stream,
             block,
-            nr * self.part,
+            columns * self.part,
         )
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:
@@ -261,7 +286,8 @@ class _MacroKernel:
         errand: Callable[[Value], None] | None = None,
     ) -> list[Number]:
         code, accumulator = self.code, self.accumulator
-        whole = vectors == self.kernel.vectors and columns.columns == self.kernel.columns
+        tail = tail_columns(self.kernel.columns)
+        whole = vectors == self.kernel.vectors and columns.columns > tail and count is None
         rows = Rows(
             vectors,
             address,
@@ -269,7 +295,8 @@ class _MacroKernel:
             self.a_block,
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
             count=count,
-            ahead=AHEAD * self.mr * accumulator.size if whole and self.kernel.a == "packed" else 0,
+            ahead=self.a_ahead if whole else 0,
+            multiples=self.a_multiples,
         )
         vector = Arithmetic(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
@@ -280,7 +307,7 @@ class _MacroKernel:
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""
         products = positions * self.accumulator.parts**2
-        return 1 if products >= 24 else 4
+        return 1 if products >= 24 and self.kernel.a == "packed" else 4
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

@@ -25,6 +25,7 @@ from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
+Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
 LINE = 64  # bytes of a cache line
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
 LAG = 2  # segments after the last errand
@@ -33,14 +34,29 @@ NEAR = 8 * LINE  # bytes that a panel of B is asked for ahead, into L1
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
 
+def multiples_of(code: Code, stride: Value) -> Multiples:
+    return {1: stride, 3: code.mul(stride, 3), 5: code.mul(stride, 5)}
+
+
+def reach(code: Code, pointer: Value, count: int, multiples: Multiples) -> Value:
+    """`count` strides further, for up to six, as one address of the form pointer + scale * index:
+    few registers hold the addresses of many elements."""
+    if count == 0:
+        return pointer
+    multiple = next(m for m in (5, 3, 1) if count % m == 0 and count // m in (1, 2, 4))
+    scaled = ir.ArrayType(BYTE, count // multiple)
+    return code.builder.gep(pointer, [multiples[multiple]], source_etype=scaled)
+
+
 @dataclass(frozen=True)
 class Rows:
     """The vector side: where the vectors of one step of K lie.
 
-    step: bytes from one K to the next; block: bytes from one batch-reduce block to the next.
+    step: bytes from one K to the next, and its multiples where it is not known when the kernel is
+    generated; block: bytes from one batch-reduce block to the next.
     plane: bytes from real to imaginary parts (0: the elements are real).
     count: valid lanes of the last vector, None where all may be read.
-    ahead: bytes that a streaming panel is prefetched ahead, 0 for not at all.
+    ahead: bytes that vectors are asked for ahead of their turn, 0 for not at all.
     """
 
     vectors: int
@@ -49,25 +65,36 @@ class Rows:
     block: Step
     plane: int
     count: Value | None = None
-    ahead: int = 0
+    ahead: Step = 0
+    multiples: Multiples | None = None
 
-    def pointers(self, code: Code, block: Value) -> list[Value]:
-        return [code.at(self.address, code.mul(block, self.block))]
+    def pointer(self, code: Code, block: Value) -> Value:
+        return code.at(self.address, code.mul(block, self.block))
 
-    def load(self, parts: Arithmetic, pointers: Sequence[Value]) -> list[Number]:
+    def after(self, code: Code, pointer: Value, steps: int) -> Value:
+        """The address some steps of K further."""
+        if self.multiples is None:
+            return code.at(pointer, code.mul(self.step, steps))
+        return reach(code, pointer, steps, self.multiples)
+
+    def load(self, parts: Arithmetic, pointer: Value) -> list[Number]:
         size = parts.lanes * parts.element.part
         numbers: list[Number] = []
         for vector in range(self.vectors):
             count = self.count if vector == self.vectors - 1 else None
-            place = parts.code.at(pointers[0], vector * size)
+            place = parts.code.at(pointer, vector * size)
             number = parts.load(place, count)
             if self.plane:
                 number += parts.load(parts.code.at(place, self.plane))
             numbers.append(number)
-            if self.ahead and vector * size % LINE == 0:
-                for plane in (0, self.plane)[: len(number)]:
-                    parts.code.prefetch(parts.code.at(place, plane + self.ahead))
         return numbers
+
+    def prefetch(self, parts: Arithmetic, pointer: Value) -> None:
+        """Ask for the vectors of one step of K into L1."""
+        size = parts.lanes * parts.element.part
+        for plane in {0, self.plane}:
+            for offset in range(0, self.vectors * size, LINE):
+                parts.code.prefetch(parts.code.at(pointer, plane + offset))
 
 
 @dataclass(frozen=True)
@@ -93,14 +120,23 @@ class PackedColumns:
     def pointers(self, code: Code, block: Value) -> list[Value]:
         return [code.at(self.address, code.mul(block, self.block))]
 
+    @property
+    def streams(self) -> int:
+        """How many addresses `streamed` gives."""
+        return 0 if self.stream is None else 1
+
     def streamed(self, code: Code, block: Value) -> list[Value]:
+        """What is asked for meanwhile, each `stream_step` bytes further with every step of K."""
         return [] if self.stream is None else [self.stream]
 
-    def prefetch(self, code: Code, pointer: Value, step: int) -> None:
-        """Ask for what will soon be read, in the `step`-th of some unrolled steps of K."""
+    def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
+        """Ask for what will be read later, in the `step`-th of some unrolled steps of K."""
         if step % max(1, LINE // self.step) == 0:
             for offset in range(0, self.step, LINE):
                 code.prefetch(code.at(pointer, NEAR + offset))
+        if step % 2 == 0:
+            for far in streamed:
+                code.prefetch(code.at(far, code.mul(self.stream_step, step)), near=False)
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         place = scalar.code.at(pointers[0], column * scalar.element.part)
@@ -118,23 +154,23 @@ class StridedColumns:
     of many columns: a pointer every seven columns and the strides s, 3s and 5s. With `offsets`
     (byte offsets of the columns, some perhaps repeated) each column has a register of its own.
 
-    stream: what is asked for meanwhile (into L2), stream_block and stream_step bytes further with
-    each batch-reduce block and step of K; None for nothing.
+    Columns of a batch-reduce block usually lie side by side. Then the next block's follow theirs,
+    and are asked for (into L1) as if they did.
+
+    stream: what the next call reads and is asked for meanwhile (into L2), `stream_block` bytes
+    further with each batch-reduce block; None for nothing. stream_step: bytes of the columns in one
+    step of K.
     """
 
     columns: int
     address: Value
     step: Value
     block: Step
-    multiples: dict[int, Value]  # 1, 3, 5 -> so many times the stride
+    multiples: Multiples  # of the stride
     offsets: Sequence[Value] = ()
     stream: Value | None = None
     stream_block: Step = 0
     stream_step: Step = 0
-
-    @staticmethod
-    def multiples_of(code: Code, stride: Value) -> dict[int, Value]:
-        return {1: stride, 3: code.mul(stride, 3), 5: code.mul(stride, 5)}
 
     def pointers(self, code: Code, block: Value) -> list[Value]:
         first = code.at(self.address, code.mul(block, self.block))
@@ -143,24 +179,31 @@ class StridedColumns:
         starts = range(0, self.columns, REACH)
         return [code.at(first, code.mul(self.multiples[1], start)) for start in starts]
 
+    @property
+    def streams(self) -> int:
+        """How many addresses `streamed` gives."""
+        return 0 if self.stream is None else 2
+
     def streamed(self, code: Code, block: Value) -> list[Value]:
-        """The address to ask for first in a batch-reduce block, if any."""
+        """What is asked for meanwhile, each `stream_step` bytes further with every step of K."""
         if self.stream is None:
             return []
-        return [code.at(self.stream, code.mul(block, self.stream_block))]
+        following = code.at(self.address, code.mul(code.add(block, 1), self.block))
+        return [code.at(self.stream, code.mul(block, self.stream_block)), following]
+
+    def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
+        """Ask for what will be read later, in the `step`-th of some unrolled steps of K."""
+        if streamed:
+            far, near = (code.at(s, code.mul(self.stream_step, step)) for s in streamed)
+            if step % 2 == 0:
+                code.prefetch(far, near=False)
+            code.prefetch(near)
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         if self.offsets:
             return scalar.load(scalar.code.at(pointers[0], self.offsets[column]))
         group, within = divmod(column, REACH)
-        return scalar.load(self._reach(scalar.code, pointers[group], within))
-
-    def _reach(self, code: Code, pointer: Value, within: int) -> Value:
-        if within == 0:
-            return pointer
-        multiple = next(m for m in (5, 3, 1) if within % m == 0 and within // m in (1, 2, 4))
-        scaled = ir.ArrayType(BYTE, within // multiple)
-        return code.builder.gep(pointer, [self.multiples[multiple]], source_etype=scaled)
+        return scalar.load(reach(scalar.code, pointers[group], within, self.multiples))
 
 
 Columns = PackedColumns | StridedColumns
@@ -221,7 +264,7 @@ class TileProduct:
     def _start(self, block: Value) -> list[Value]:
         """The addresses that a loop over K begins with: of A, of B, and what is streamed."""
         code, columns = self.code, self.columns
-        addresses = self.rows.pointers(code, block) + columns.pointers(code, block)
+        addresses = [self.rows.pointer(code, block), *columns.pointers(code, block)]
         return addresses + columns.streamed(code, block)
 
     def _block(self, block: Value, flat: list[Value], depth: Value, unroll: int) -> list[Value]:
@@ -263,30 +306,35 @@ class TileProduct:
         """`count` steps of K on [addresses, sums]."""
         code, columns = self.code, self.columns
         pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * columns.columns
-        state, sums = carried[:pointers], self._numbers(carried[pointers:])
-        stream = [state.pop()] if columns.stream is not None else []
+        (a, *b), sums = carried[:pointers], self._numbers(carried[pointers:])
+        streams = [b.pop() for _ in range(columns.streams)][::-1]
         if not isinstance(self.rows.step, int):
-            state[0] = opaque(code, state[0])
-        if not isinstance(columns.step, int):
-            state[1:] = [opaque(code, pointer) for pointer in state[1:]]
+            a = opaque(code, a)
+        if isinstance(columns, StridedColumns):
+            b = [opaque(code, pointer) for pointer in b]
+        ahead = self._ahead(a)
         for step in range(count):
-            if stream and step % 2 == 0:
-                ahead = code.mul(columns.stream_step, step)
-                code.prefetch(code.at(stream[0], ahead), near=False)
-            if isinstance(columns, PackedColumns):
-                columns.prefetch(code, state[1], step)
-            sums = self._multiply(state, sums)
-            state = [code.at(state[0], self.rows.step)] + [
-                code.at(pointer, columns.step) for pointer in state[1:]
-            ]
-        stream = [code.at(address, code.mul(columns.stream_step, count)) for address in stream]
-        return [*state, *stream, *(part for number in sums for part in number)]
+            if ahead is not None:
+                self.rows.prefetch(self.parts, self.rows.after(code, ahead, step))
+            columns.ask(code, b[0], streams, step)
+            sums = self._multiply(self.rows.after(code, a, step), b, sums)
+            b = [code.at(pointer, columns.step) for pointer in b]
+        a = self.rows.after(code, a, count)
+        streams = [code.at(s, code.mul(columns.stream_step, count)) for s in streams]
+        return [a, *b, *streams, *(part for number in sums for part in number)]
 
-    def _multiply(self, state: list[Value], sums: list[Number]) -> list[Number]:
-        a = self.rows.load(self.parts, state[:1])
+    def _ahead(self, row: Value) -> Value | None:
+        """The address of the vectors that are asked for at that of others, if any."""
+        code, ahead = self.code, self.rows.ahead
+        if isinstance(ahead, int):
+            return code.at(row, ahead) if ahead else None
+        return opaque(code, code.at(row, ahead))
+
+    def _multiply(self, row: Value, pointers: list[Value], sums: list[Number]) -> list[Number]:
+        a = self.rows.load(self.parts, row)
         after: list[Number] = []
         for column in range(self.columns.columns):
-            b = self.vector.splat(self.columns.load(self.scalar, state[1:], column))
-            for row in a:
-                after.append(self.vector.fma(row, b, sums[len(after)]))
+            b = self.vector.splat(self.columns.load(self.scalar, pointers, column))
+            for vector in a:
+                after.append(self.vector.fma(vector, b, sums[len(after)]))
         return after

@@ -67,21 +67,29 @@ def cycles(target: Target, element: Element, tile: Tile) -> float:
 
 
 def choose_tile(
-    target: Target, element: Element, m: int, n: int, run: int | None = None
+    target: Target,
+    element: Element,
+    m: int,
+    n: int,
+    run: int | None = None,
+    direct: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and
     narrower tiles on the right. No tile is taller than m needs: its panels would be mostly padding.
-    Where only `run` rows are consecutive in C, tiles whose rows all are, if any, go first.
+    Where only `run` rows are consecutive in C, tiles whose rows all are, if any, go first. A
+    `direct` kernel has tiles of a middle width, too.
     """
     lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
 
     def walk(tile: Tile) -> float:
         full_rows, left_rows = divmod(m, tile.vectors * lanes)
         full_columns, left_columns = divmod(n, tile.columns)
-        tail = tail_columns(tile.columns)
+        middle, tail = middle_columns(tile.columns), tail_columns(tile.columns)
+        halves = 1 if direct and 0 < middle <= left_columns else 0
+        tails = -(-(left_columns - halves * middle) // tail)
         total = 0.0
-        for width, count in ((tile.columns, full_columns), (tail, -(-left_columns // tail))):
+        for width, count in ((tile.columns, full_columns), (middle, halves), (tail, tails)):
             single = cycles(target, element, Tile(1, width)) * -(-left_rows // lanes)
             full = cycles(target, element, Tile(tile.vectors, width)) * full_rows
             total += count * (full + single)
@@ -97,3 +105,9 @@ def choose_tile(
 def tail_columns(columns: int) -> int:
     """Columns of the narrower tile at the right edge: panels are whole multiples of it."""
     return max(d for d in (1, 2, 3, 4) if columns % d == 0 and d <= max(1, columns // 2))
+
+
+def middle_columns(columns: int) -> int:
+    """Columns of a tile between the full and the narrower one, 0 where there is no room for it."""
+    tail = tail_columns(columns)
+    return 2 * tail if columns > 2 * tail else 0

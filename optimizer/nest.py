@@ -100,10 +100,10 @@ def _matrix_product(
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     summed = [d for d in prim if d.type == DimType.K]
     kind = element(op.dtype)
-    tile = choose_tile(machine.target, kind, m.size, n.size)
-    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
     direct = plain and m.strides[0] == 1
+    tile = choose_tile(machine.target, kind, m.size, n.size, direct=direct)
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     store: Store = "columns" if m.strides[2] == 1 else "scatter"
     if direct:
         return _direct(op, (m, n, summed), tile, store)
@@ -128,7 +128,7 @@ def _direct(
         tile.vectors,
         tile.columns,
         "direct",
-        "direct",
+        "consecutive" if summed[-1].strides[1] == 1 else "direct",
         store,
         batch_reduce=reduces,
         epilogue=epilogue_of(op),

@@ -206,9 +206,9 @@ class _Binder(CopyWords):
                 words[panel] = self.panels[tensor].panel
             else:
                 words[slot] = self._slot(tensor)
-        if kernel.a == "direct":
+        if kernel.a != "packed":
             words[d.A_K] = self._step(k, 0)
-        if kernel.b == "direct":
+        if kernel.b != "packed":
             words[d.B_K], words[d.B_N] = self._step(k, 1), self._step(n, 1)
         if kernel.batch_reduce:
             br = call.axes[3]

@@ -51,424 +51,363 @@ body:
   %v42 = load ptr, ptr %v41, align 8
   %v43 = getelementptr i64, ptr %"descriptor", i64 3
   %v44 = load i64, ptr %v43, align 8
-  %v45 = getelementptr i64, ptr %"descriptor", i64 6
-  %v46 = load i64, ptr %v45, align 8
-  %v47 = getelementptr i64, ptr %"descriptor", i64 7
-  %v48 = load i64, ptr %v47, align 8
-  %v49 = mul i64 %v48, 2
-  %v50 = mul i64 %v48, 3
-  %v51 = mul i64 %v48, 5
-  %v52 = udiv i64 %v4, 2
-  %v53 = icmp slt i64 0, %v52
-  br i1 %v53, label %"loop", label %"done"
+  %v45 = mul i64 %v44, 3
+  %v46 = mul i64 %v44, 5
+  %v47 = mul i64 %v44, 8
+  %v48 = getelementptr i64, ptr %"descriptor", i64 6
+  %v49 = load i64, ptr %v48, align 8
+  %v50 = getelementptr i64, ptr %"descriptor", i64 7
+  %v51 = load i64, ptr %v50, align 8
+  %v52 = mul i64 %v51, 2
+  %v53 = mul i64 %v51, 3
+  %v54 = mul i64 %v51, 5
+  %v55 = udiv i64 %v4, 2
+  %v56 = icmp slt i64 0, %v55
+  br i1 %v56, label %"loop", label %"done"
 loop:
-  %v54 = phi i64 [0, %"body"], [%v301, %"done.1.endif"]
-  %v55 = mul i64 %v54, %v49
-  %v56 = getelementptr i8, ptr %v42, i64 %v55
-  %v57 = mul i64 %v54, 2
-  %v58 = udiv i64 %v2, 16
-  %v59 = icmp slt i64 0, %v58
-  br i1 %v59, label %"loop.1", label %"done.1"
+  %v57 = phi i64 [0, %"body"], [%v239, %"done.1.endif"]
+  %v58 = mul i64 %v57, %v52
+  %v59 = getelementptr i8, ptr %v42, i64 %v58
+  %v60 = mul i64 %v57, 2
+  %v61 = udiv i64 %v2, 16
+  %v62 = icmp slt i64 0, %v61
+  br i1 %v62, label %"loop.1", label %"done.1"
 done:
-  %v303 = mul i64 %v52, 2
-  %v304 = mul i64 %v52, %v49
-  %v305 = getelementptr i8, ptr %v42, i64 %v304
-  %v306 = icmp slt i64 %v303, %v4
-  br i1 %v306, label %"loop.7", label %"done.7"
+  %v241 = mul i64 %v55, 2
+  %v242 = mul i64 %v55, %v52
+  %v243 = getelementptr i8, ptr %v42, i64 %v242
+  %v244 = icmp slt i64 %v241, %v4
+  br i1 %v244, label %"loop.5", label %"done.6"
 loop.1:
-  %v60 = phi i64 [0, %"loop"], [%v185, %"done.3.endif"]
-  %v61 = mul i64 %v60, 64
-  %v62 = getelementptr i8, ptr %v38, i64 %v61
-  %v63 = mul i64 %v60, 16
-  %v64 = getelementptr i64, ptr %"frame", i64 8
-  %v65 = load i64, ptr %v64, align 8
-  %v66 = getelementptr i64, ptr %"descriptor", i64 12
-  %v67 = load ptr, ptr %v66, align 8
-  %v68 = add i64 %v65, %v63
-  %v69 = getelementptr i64, ptr %v67, i64 %v68
-  %v70 = load i64, ptr %v69, align 8
-  %v71 = and i64 %v6, -4
-  %v72 = icmp slt i64 0, %v71
-  br i1 %v72, label %"loop.2", label %"done.2"
+  %v63 = phi i64 [0, %"loop"], [%v195, %"done.3.endif"]
+  %v64 = mul i64 %v63, 64
+  %v65 = getelementptr i8, ptr %v38, i64 %v64
+  %v66 = mul i64 %v63, 16
+  %v67 = getelementptr i64, ptr %"frame", i64 8
+  %v68 = load i64, ptr %v67, align 8
+  %v69 = getelementptr i64, ptr %"descriptor", i64 12
+  %v70 = load ptr, ptr %v69, align 8
+  %v71 = add i64 %v68, %v66
+  %v72 = getelementptr i64, ptr %v70, i64 %v71
+  %v73 = load i64, ptr %v72, align 8
+  %v74 = and i64 %v6, -4
+  %v75 = icmp slt i64 0, %v74
+  br i1 %v75, label %"loop.2", label %"done.2"
 done.1:
-  %v187 = mul i64 %v58, 16
-  %v188 = icmp slt i64 %v187, %v2
-  br i1 %v188, label %"done.1.if", label %"done.1.endif"
+  %v197 = mul i64 %v61, 16
+  %v198 = icmp slt i64 %v197, %v2
+  br i1 %v198, label %"done.1.if", label %"done.1.endif"
 loop.2:
-  %v73 = phi i64 [0, %"loop.1"], [%v128, %"loop.2"]
-  %v74 = phi ptr [%v62, %"loop.1"], [%v126, %"loop.2"]
-  %v75 = phi ptr [%v56, %"loop.1"], [%v127, %"loop.2"]
-  %v76 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v120, %"loop.2"]
-  %v77 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v125, %"loop.2"]
-  %v78 = call ptr asm  "", "=r,0"(ptr %v74)
-  %v79 = call ptr asm  "", "=r,0"(ptr %v75)
-  %v80 = load <16 x float>, ptr %v78, align 1
-  %v81 = load float, ptr %v79, align 1
-  %v82 = insertelement <16 x float> poison, float %v81, i32 0
-  %v83 = shufflevector <16 x float> %v82, <16 x float> poison, <16 x i32> zeroinitializer
-  %v84 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v80, <16 x float> %v83, <16 x float> %v76)
-  %v85 = getelementptr [1 x i8], ptr %v79, i64 %v48
-  %v86 = load float, ptr %v85, align 1
+  %v76 = phi i64 [0, %"loop.1"], [%v136, %"loop.2"]
+  %v77 = phi ptr [%v65, %"loop.1"], [%v135, %"loop.2"]
+  %v78 = phi ptr [%v59, %"loop.1"], [%v134, %"loop.2"]
+  %v79 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v128, %"loop.2"]
+  %v80 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v133, %"loop.2"]
+  %v81 = call ptr asm  "", "=r,0"(ptr %v77)
+  %v82 = call ptr asm  "", "=r,0"(ptr %v78)
+  %v83 = getelementptr i8, ptr %v81, i64 %v47
+  %v84 = call ptr asm  "", "=r,0"(ptr %v83)
+  call void @"llvm.prefetch.p0"(ptr %v84, i32 0, i32 3, i32 1)
+  %v85 = load <16 x float>, ptr %v81, align 1
+  %v86 = load float, ptr %v82, align 1
   %v87 = insertelement <16 x float> poison, float %v86, i32 0
   %v88 = shufflevector <16 x float> %v87, <16 x float> poison, <16 x i32> zeroinitializer
-  %v89 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v80, <16 x float> %v88, <16 x float> %v77)
-  %v90 = getelementptr i8, ptr %v78, i64 %v44
-  %v91 = getelementptr i8, ptr %v79, i64 %v46
-  %v92 = load <16 x float>, ptr %v90, align 1
-  %v93 = load float, ptr %v91, align 1
-  %v94 = insertelement <16 x float> poison, float %v93, i32 0
-  %v95 = shufflevector <16 x float> %v94, <16 x float> poison, <16 x i32> zeroinitializer
-  %v96 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v92, <16 x float> %v95, <16 x float> %v84)
-  %v97 = getelementptr [1 x i8], ptr %v91, i64 %v48
-  %v98 = load float, ptr %v97, align 1
-  %v99 = insertelement <16 x float> poison, float %v98, i32 0
-  %v100 = shufflevector <16 x float> %v99, <16 x float> poison, <16 x i32> zeroinitializer
-  %v101 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v92, <16 x float> %v100, <16 x float> %v89)
-  %v102 = getelementptr i8, ptr %v90, i64 %v44
-  %v103 = getelementptr i8, ptr %v91, i64 %v46
-  %v104 = load <16 x float>, ptr %v102, align 1
-  %v105 = load float, ptr %v103, align 1
-  %v106 = insertelement <16 x float> poison, float %v105, i32 0
-  %v107 = shufflevector <16 x float> %v106, <16 x float> poison, <16 x i32> zeroinitializer
-  %v108 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v104, <16 x float> %v107, <16 x float> %v96)
-  %v109 = getelementptr [1 x i8], ptr %v103, i64 %v48
-  %v110 = load float, ptr %v109, align 1
-  %v111 = insertelement <16 x float> poison, float %v110, i32 0
-  %v112 = shufflevector <16 x float> %v111, <16 x float> poison, <16 x i32> zeroinitializer
-  %v113 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v104, <16 x float> %v112, <16 x float> %v101)
-  %v114 = getelementptr i8, ptr %v102, i64 %v44
-  %v115 = getelementptr i8, ptr %v103, i64 %v46
-  %v116 = load <16 x float>, ptr %v114, align 1
-  %v117 = load float, ptr %v115, align 1
+  %v89 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v85, <16 x float> %v88, <16 x float> %v79)
+  %v90 = getelementptr [1 x i8], ptr %v82, i64 %v51
+  %v91 = load float, ptr %v90, align 1
+  %v92 = insertelement <16 x float> poison, float %v91, i32 0
+  %v93 = shufflevector <16 x float> %v92, <16 x float> poison, <16 x i32> zeroinitializer
+  %v94 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v85, <16 x float> %v93, <16 x float> %v80)
+  %v95 = getelementptr i8, ptr %v82, i64 %v49
+  %v96 = getelementptr [1 x i8], ptr %v84, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v96, i32 0, i32 3, i32 1)
+  %v97 = getelementptr [1 x i8], ptr %v81, i64 %v44
+  %v98 = load <16 x float>, ptr %v97, align 1
+  %v99 = load float, ptr %v95, align 1
+  %v100 = insertelement <16 x float> poison, float %v99, i32 0
+  %v101 = shufflevector <16 x float> %v100, <16 x float> poison, <16 x i32> zeroinitializer
+  %v102 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v98, <16 x float> %v101, <16 x float> %v89)
+  %v103 = getelementptr [1 x i8], ptr %v95, i64 %v51
+  %v104 = load float, ptr %v103, align 1
+  %v105 = insertelement <16 x float> poison, float %v104, i32 0
+  %v106 = shufflevector <16 x float> %v105, <16 x float> poison, <16 x i32> zeroinitializer
+  %v107 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v98, <16 x float> %v106, <16 x float> %v94)
+  %v108 = getelementptr i8, ptr %v95, i64 %v49
+  %v109 = getelementptr [2 x i8], ptr %v84, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v109, i32 0, i32 3, i32 1)
+  %v110 = getelementptr [2 x i8], ptr %v81, i64 %v44
+  %v111 = load <16 x float>, ptr %v110, align 1
+  %v112 = load float, ptr %v108, align 1
+  %v113 = insertelement <16 x float> poison, float %v112, i32 0
+  %v114 = shufflevector <16 x float> %v113, <16 x float> poison, <16 x i32> zeroinitializer
+  %v115 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v111, <16 x float> %v114, <16 x float> %v102)
+  %v116 = getelementptr [1 x i8], ptr %v108, i64 %v51
+  %v117 = load float, ptr %v116, align 1
   %v118 = insertelement <16 x float> poison, float %v117, i32 0
   %v119 = shufflevector <16 x float> %v118, <16 x float> poison, <16 x i32> zeroinitializer
-  %v120 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v116, <16 x float> %v119, <16 x float> %v108)
-  %v121 = getelementptr [1 x i8], ptr %v115, i64 %v48
-  %v122 = load float, ptr %v121, align 1
-  %v123 = insertelement <16 x float> poison, float %v122, i32 0
-  %v124 = shufflevector <16 x float> %v123, <16 x float> poison, <16 x i32> zeroinitializer
-  %v125 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v116, <16 x float> %v124, <16 x float> %v113)
-  %v126 = getelementptr i8, ptr %v114, i64 %v44
-  %v127 = getelementptr i8, ptr %v115, i64 %v46
-  %v128 = add i64 %v73, 4
-  %v129 = icmp slt i64 %v128, %v71
-  br i1 %v129, label %"loop.2", label %"done.2"
+  %v120 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v111, <16 x float> %v119, <16 x float> %v107)
+  %v121 = getelementptr i8, ptr %v108, i64 %v49
+  %v122 = getelementptr [1 x i8], ptr %v84, i64 %v45
+  call void @"llvm.prefetch.p0"(ptr %v122, i32 0, i32 3, i32 1)
+  %v123 = getelementptr [1 x i8], ptr %v81, i64 %v45
+  %v124 = load <16 x float>, ptr %v123, align 1
+  %v125 = load float, ptr %v121, align 1
+  %v126 = insertelement <16 x float> poison, float %v125, i32 0
+  %v127 = shufflevector <16 x float> %v126, <16 x float> poison, <16 x i32> zeroinitializer
+  %v128 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v124, <16 x float> %v127, <16 x float> %v115)
+  %v129 = getelementptr [1 x i8], ptr %v121, i64 %v51
+  %v130 = load float, ptr %v129, align 1
+  %v131 = insertelement <16 x float> poison, float %v130, i32 0
+  %v132 = shufflevector <16 x float> %v131, <16 x float> poison, <16 x i32> zeroinitializer
+  %v133 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v124, <16 x float> %v132, <16 x float> %v120)
+  %v134 = getelementptr i8, ptr %v121, i64 %v49
+  %v135 = getelementptr [4 x i8], ptr %v81, i64 %v44
+  %v136 = add i64 %v76, 4
+  %v137 = icmp slt i64 %v136, %v74
+  br i1 %v137, label %"loop.2", label %"done.2"
 done.2:
-  %v130 = phi ptr [%v62, %"loop.1"], [%v126, %"loop.2"]
-  %v131 = phi ptr [%v56, %"loop.1"], [%v127, %"loop.2"]
-  %v132 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v120, %"loop.2"]
-  %v133 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v125, %"loop.2"]
-  %v134 = icmp slt i64 %v71, %v6
-  br i1 %v134, label %"loop.3", label %"done.3"
+  %v138 = phi ptr [%v65, %"loop.1"], [%v135, %"loop.2"]
+  %v139 = phi ptr [%v59, %"loop.1"], [%v134, %"loop.2"]
+  %v140 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v128, %"loop.2"]
+  %v141 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v133, %"loop.2"]
+  %v142 = icmp slt i64 %v74, %v6
+  br i1 %v142, label %"loop.3", label %"done.3"
 loop.3:
-  %v135 = phi i64 [%v71, %"done.2"], [%v154, %"loop.3"]
-  %v136 = phi ptr [%v130, %"done.2"], [%v152, %"loop.3"]
-  %v137 = phi ptr [%v131, %"done.2"], [%v153, %"loop.3"]
-  %v138 = phi <16 x float> [%v132, %"done.2"], [%v146, %"loop.3"]
-  %v139 = phi <16 x float> [%v133, %"done.2"], [%v151, %"loop.3"]
-  %v140 = call ptr asm  "", "=r,0"(ptr %v136)
-  %v141 = call ptr asm  "", "=r,0"(ptr %v137)
-  %v142 = load <16 x float>, ptr %v140, align 1
-  %v143 = load float, ptr %v141, align 1
-  %v144 = insertelement <16 x float> poison, float %v143, i32 0
-  %v145 = shufflevector <16 x float> %v144, <16 x float> poison, <16 x i32> zeroinitializer
-  %v146 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v142, <16 x float> %v145, <16 x float> %v138)
-  %v147 = getelementptr [1 x i8], ptr %v141, i64 %v48
-  %v148 = load float, ptr %v147, align 1
-  %v149 = insertelement <16 x float> poison, float %v148, i32 0
-  %v150 = shufflevector <16 x float> %v149, <16 x float> poison, <16 x i32> zeroinitializer
-  %v151 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v142, <16 x float> %v150, <16 x float> %v139)
-  %v152 = getelementptr i8, ptr %v140, i64 %v44
-  %v153 = getelementptr i8, ptr %v141, i64 %v46
-  %v154 = add i64 %v135, 1
-  %v155 = icmp slt i64 %v154, %v6
-  br i1 %v155, label %"loop.3", label %"done.3"
+  %v143 = phi i64 [%v74, %"done.2"], [%v164, %"loop.3"]
+  %v144 = phi ptr [%v138, %"done.2"], [%v163, %"loop.3"]
+  %v145 = phi ptr [%v139, %"done.2"], [%v162, %"loop.3"]
+  %v146 = phi <16 x float> [%v140, %"done.2"], [%v156, %"loop.3"]
+  %v147 = phi <16 x float> [%v141, %"done.2"], [%v161, %"loop.3"]
+  %v148 = call ptr asm  "", "=r,0"(ptr %v144)
+  %v149 = call ptr asm  "", "=r,0"(ptr %v145)
+  %v150 = getelementptr i8, ptr %v148, i64 %v47
+  %v151 = call ptr asm  "", "=r,0"(ptr %v150)
+  call void @"llvm.prefetch.p0"(ptr %v151, i32 0, i32 3, i32 1)
+  %v152 = load <16 x float>, ptr %v148, align 1
+  %v153 = load float, ptr %v149, align 1
+  %v154 = insertelement <16 x float> poison, float %v153, i32 0
+  %v155 = shufflevector <16 x float> %v154, <16 x float> poison, <16 x i32> zeroinitializer
+  %v156 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v152, <16 x float> %v155, <16 x float> %v146)
+  %v157 = getelementptr [1 x i8], ptr %v149, i64 %v51
+  %v158 = load float, ptr %v157, align 1
+  %v159 = insertelement <16 x float> poison, float %v158, i32 0
+  %v160 = shufflevector <16 x float> %v159, <16 x float> poison, <16 x i32> zeroinitializer
+  %v161 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v152, <16 x float> %v160, <16 x float> %v147)
+  %v162 = getelementptr i8, ptr %v149, i64 %v49
+  %v163 = getelementptr [1 x i8], ptr %v148, i64 %v44
+  %v164 = add i64 %v143, 1
+  %v165 = icmp slt i64 %v164, %v6
+  br i1 %v165, label %"loop.3", label %"done.3"
 done.3:
-  %v156 = phi ptr [%v130, %"done.2"], [%v152, %"loop.3"]
-  %v157 = phi ptr [%v131, %"done.2"], [%v153, %"loop.3"]
-  %v158 = phi <16 x float> [%v132, %"done.2"], [%v146, %"loop.3"]
-  %v159 = phi <16 x float> [%v133, %"done.2"], [%v151, %"loop.3"]
-  %v160 = and i1 %v29, %v33
-  %v161 = or i1 %v32, %v160
-  br i1 %v161, label %"done.3.if", label %"done.3.else"
+  %v166 = phi ptr [%v138, %"done.2"], [%v163, %"loop.3"]
+  %v167 = phi ptr [%v139, %"done.2"], [%v162, %"loop.3"]
+  %v168 = phi <16 x float> [%v140, %"done.2"], [%v156, %"loop.3"]
+  %v169 = phi <16 x float> [%v141, %"done.2"], [%v161, %"loop.3"]
+  %v170 = and i1 %v29, %v33
+  %v171 = or i1 %v32, %v170
+  br i1 %v171, label %"done.3.if", label %"done.3.else"
 done.3.if:
-  store <16 x float> %v158, ptr %v34, align 1
-  %v162 = getelementptr i8, ptr %v34, i64 64
-  store <16 x float> %v159, ptr %v162, align 1
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v63, i64 16, i64 %v57, i64 2)
+  store <16 x float> %v168, ptr %v34, align 1
+  %v172 = getelementptr i8, ptr %v34, i64 64
+  store <16 x float> %v169, ptr %v172, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v66, i64 16, i64 %v60, i64 2)
   br label %"done.3.endif"
 done.3.else:
   br i1 %v29, label %"done.3.else.if", label %"done.3.else.else"
 done.3.endif:
-  %v185 = add i64 %v60, 1
-  %v186 = icmp slt i64 %v185, %v58
-  br i1 %v186, label %"loop.1", label %"done.1"
+  %v195 = add i64 %v63, 1
+  %v196 = icmp slt i64 %v195, %v61
+  br i1 %v196, label %"loop.1", label %"done.1"
 done.3.else.if:
-  %v163 = mul i64 %v57, 8
-  %v164 = getelementptr i8, ptr %v19, i64 %v163
-  %v165 = getelementptr i8, ptr %v13, i64 %v70
-  %v166 = getelementptr i64, ptr %v164, i64 0
-  %v167 = load i64, ptr %v166, align 8
-  %v168 = getelementptr i8, ptr %v165, i64 %v167
-  store <16 x float> %v158, ptr %v168, align 1
-  %v169 = getelementptr i64, ptr %v164, i64 1
-  %v170 = load i64, ptr %v169, align 8
-  %v171 = getelementptr i8, ptr %v165, i64 %v170
-  store <16 x float> %v159, ptr %v171, align 1
+  %v173 = mul i64 %v60, 8
+  %v174 = getelementptr i8, ptr %v19, i64 %v173
+  %v175 = getelementptr i8, ptr %v13, i64 %v73
+  %v176 = getelementptr i64, ptr %v174, i64 0
+  %v177 = load i64, ptr %v176, align 8
+  %v178 = getelementptr i8, ptr %v175, i64 %v177
+  store <16 x float> %v168, ptr %v178, align 1
+  %v179 = getelementptr i64, ptr %v174, i64 1
+  %v180 = load i64, ptr %v179, align 8
+  %v181 = getelementptr i8, ptr %v175, i64 %v180
+  store <16 x float> %v169, ptr %v181, align 1
   br label %"done.3.else.endif"
 done.3.else.else:
-  %v172 = mul i64 %v57, 8
-  %v173 = getelementptr i8, ptr %v19, i64 %v172
-  %v174 = getelementptr i8, ptr %v13, i64 %v70
-  %v175 = getelementptr i64, ptr %v173, i64 0
-  %v176 = load i64, ptr %v175, align 8
-  %v177 = getelementptr i8, ptr %v174, i64 %v176
-  %v178 = load <16 x float>, ptr %v177, align 1
-  %v179 = fadd <16 x float> %v178, %v158
-  store <16 x float> %v179, ptr %v177, align 1
-  %v180 = getelementptr i64, ptr %v173, i64 1
-  %v181 = load i64, ptr %v180, align 8
-  %v182 = getelementptr i8, ptr %v174, i64 %v181
-  %v183 = load <16 x float>, ptr %v182, align 1
-  %v184 = fadd <16 x float> %v183, %v159
-  store <16 x float> %v184, ptr %v182, align 1
+  %v182 = mul i64 %v60, 8
+  %v183 = getelementptr i8, ptr %v19, i64 %v182
+  %v184 = getelementptr i8, ptr %v13, i64 %v73
+  %v185 = getelementptr i64, ptr %v183, i64 0
+  %v186 = load i64, ptr %v185, align 8
+  %v187 = getelementptr i8, ptr %v184, i64 %v186
+  %v188 = load <16 x float>, ptr %v187, align 1
+  %v189 = fadd <16 x float> %v188, %v168
+  store <16 x float> %v189, ptr %v187, align 1
+  %v190 = getelementptr i64, ptr %v183, i64 1
+  %v191 = load i64, ptr %v190, align 8
+  %v192 = getelementptr i8, ptr %v184, i64 %v191
+  %v193 = load <16 x float>, ptr %v192, align 1
+  %v194 = fadd <16 x float> %v193, %v169
+  store <16 x float> %v194, ptr %v192, align 1
   br label %"done.3.else.endif"
 done.3.else.endif:
   br label %"done.3.endif"
 done.1.if:
-  %v189 = sub i64 %v2, %v187
-  %v190 = mul i64 %v58, 64
-  %v191 = getelementptr i8, ptr %v38, i64 %v190
-  %v192 = icmp slt i64 0, %v189
-  br i1 %v192, label %"loop.4", label %"done.4"
+  %v199 = sub i64 %v2, %v197
+  %v200 = mul i64 %v61, 64
+  %v201 = getelementptr i8, ptr %v38, i64 %v200
+  %v202 = icmp slt i64 0, %v199
+  br i1 %v202, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v301 = add i64 %v54, 1
-  %v302 = icmp slt i64 %v301, %v52
-  br i1 %v302, label %"loop", label %"done"
+  %v239 = add i64 %v57, 1
+  %v240 = icmp slt i64 %v239, %v55
+  br i1 %v240, label %"loop", label %"done"
 loop.4:
-  %v193 = phi i64 [0, %"done.1.if"], [%v299, %"done.6"]
-  %v194 = sub i64 %v189, %v193
-  %v195 = icmp slt i64 16, %v194
-  %v196 = select i1 %v195, i64 16, i64 %v194
-  %v197 = mul i64 %v193, 4
-  %v198 = getelementptr i8, ptr %v191, i64 %v197
-  %v199 = and i64 %v6, -4
-  %v200 = icmp slt i64 0, %v199
-  br i1 %v200, label %"loop.5", label %"done.5"
-done.4:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v187, i64 %v189, i64 %v57, i64 2)
-  br label %"done.1.endif"
-loop.5:
-  %v201 = phi i64 [0, %"loop.4"], [%v260, %"loop.5"]
-  %v202 = phi ptr [%v198, %"loop.4"], [%v258, %"loop.5"]
-  %v203 = phi ptr [%v56, %"loop.4"], [%v259, %"loop.5"]
-  %v204 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v252, %"loop.5"]
-  %v205 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v257, %"loop.5"]
-  %v206 = call ptr asm  "", "=r,0"(ptr %v202)
-  %v207 = call ptr asm  "", "=r,0"(ptr %v203)
-  %v208 = trunc i64 %v196 to i32
-  %v209 = insertelement <16 x i32> poison, i32 %v208, i32 0
-  %v210 = shufflevector <16 x i32> %v209, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v211 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v210
-  %v212 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v206, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
-  %v213 = load float, ptr %v207, align 1
-  %v214 = insertelement <16 x float> poison, float %v213, i32 0
-  %v215 = shufflevector <16 x float> %v214, <16 x float> poison, <16 x i32> zeroinitializer
-  %v216 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v212, <16 x float> %v215, <16 x float> %v204)
-  %v217 = getelementptr [1 x i8], ptr %v207, i64 %v48
-  %v218 = load float, ptr %v217, align 1
-  %v219 = insertelement <16 x float> poison, float %v218, i32 0
-  %v220 = shufflevector <16 x float> %v219, <16 x float> poison, <16 x i32> zeroinitializer
-  %v221 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v212, <16 x float> %v220, <16 x float> %v205)
-  %v222 = getelementptr i8, ptr %v206, i64 %v44
-  %v223 = getelementptr i8, ptr %v207, i64 %v46
-  %v224 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v222, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
-  %v225 = load float, ptr %v223, align 1
-  %v226 = insertelement <16 x float> poison, float %v225, i32 0
-  %v227 = shufflevector <16 x float> %v226, <16 x float> poison, <16 x i32> zeroinitializer
-  %v228 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v227, <16 x float> %v216)
-  %v229 = getelementptr [1 x i8], ptr %v223, i64 %v48
-  %v230 = load float, ptr %v229, align 1
-  %v231 = insertelement <16 x float> poison, float %v230, i32 0
-  %v232 = shufflevector <16 x float> %v231, <16 x float> poison, <16 x i32> zeroinitializer
-  %v233 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v232, <16 x float> %v221)
-  %v234 = getelementptr i8, ptr %v222, i64 %v44
-  %v235 = getelementptr i8, ptr %v223, i64 %v46
-  %v236 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v234, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
-  %v237 = load float, ptr %v235, align 1
-  %v238 = insertelement <16 x float> poison, float %v237, i32 0
-  %v239 = shufflevector <16 x float> %v238, <16 x float> poison, <16 x i32> zeroinitializer
-  %v240 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v239, <16 x float> %v228)
-  %v241 = getelementptr [1 x i8], ptr %v235, i64 %v48
-  %v242 = load float, ptr %v241, align 1
-  %v243 = insertelement <16 x float> poison, float %v242, i32 0
-  %v244 = shufflevector <16 x float> %v243, <16 x float> poison, <16 x i32> zeroinitializer
-  %v245 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v244, <16 x float> %v233)
-  %v246 = getelementptr i8, ptr %v234, i64 %v44
-  %v247 = getelementptr i8, ptr %v235, i64 %v46
-  %v248 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v246, i32 1, <16 x i1> %v211, <16 x float> zeroinitializer)
-  %v249 = load float, ptr %v247, align 1
-  %v250 = insertelement <16 x float> poison, float %v249, i32 0
-  %v251 = shufflevector <16 x float> %v250, <16 x float> poison, <16 x i32> zeroinitializer
-  %v252 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v251, <16 x float> %v240)
-  %v253 = getelementptr [1 x i8], ptr %v247, i64 %v48
-  %v254 = load float, ptr %v253, align 1
-  %v255 = insertelement <16 x float> poison, float %v254, i32 0
-  %v256 = shufflevector <16 x float> %v255, <16 x float> poison, <16 x i32> zeroinitializer
-  %v257 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v256, <16 x float> %v245)
-  %v258 = getelementptr i8, ptr %v246, i64 %v44
-  %v259 = getelementptr i8, ptr %v247, i64 %v46
-  %v260 = add i64 %v201, 4
-  %v261 = icmp slt i64 %v260, %v199
-  br i1 %v261, label %"loop.5", label %"done.5"
-done.5:
-  %v262 = phi ptr [%v198, %"loop.4"], [%v258, %"loop.5"]
-  %v263 = phi ptr [%v56, %"loop.4"], [%v259, %"loop.5"]
-  %v264 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v252, %"loop.5"]
-  %v265 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v257, %"loop.5"]
-  %v266 = icmp slt i64 %v199, %v6
-  br i1 %v266, label %"loop.6", label %"done.6"
-loop.6:
-  %v267 = phi i64 [%v199, %"done.5"], [%v290, %"loop.6"]
-  %v268 = phi ptr [%v262, %"done.5"], [%v288, %"loop.6"]
-  %v269 = phi ptr [%v263, %"done.5"], [%v289, %"loop.6"]
-  %v270 = phi <16 x float> [%v264, %"done.5"], [%v282, %"loop.6"]
-  %v271 = phi <16 x float> [%v265, %"done.5"], [%v287, %"loop.6"]
-  %v272 = call ptr asm  "", "=r,0"(ptr %v268)
-  %v273 = call ptr asm  "", "=r,0"(ptr %v269)
-  %v274 = trunc i64 %v196 to i32
-  %v275 = insertelement <16 x i32> poison, i32 %v274, i32 0
-  %v276 = shufflevector <16 x i32> %v275, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v277 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v276
-  %v278 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v272, i32 1, <16 x i1> %v277, <16 x float> zeroinitializer)
-  %v279 = load float, ptr %v273, align 1
-  %v280 = insertelement <16 x float> poison, float %v279, i32 0
-  %v281 = shufflevector <16 x float> %v280, <16 x float> poison, <16 x i32> zeroinitializer
-  %v282 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v278, <16 x float> %v281, <16 x float> %v270)
-  %v283 = getelementptr [1 x i8], ptr %v273, i64 %v48
-  %v284 = load float, ptr %v283, align 1
-  %v285 = insertelement <16 x float> poison, float %v284, i32 0
-  %v286 = shufflevector <16 x float> %v285, <16 x float> poison, <16 x i32> zeroinitializer
-  %v287 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v278, <16 x float> %v286, <16 x float> %v271)
-  %v288 = getelementptr i8, ptr %v272, i64 %v44
-  %v289 = getelementptr i8, ptr %v273, i64 %v46
-  %v290 = add i64 %v267, 1
-  %v291 = icmp slt i64 %v290, %v6
-  br i1 %v291, label %"loop.6", label %"done.6"
-done.6:
-  %v292 = phi ptr [%v262, %"done.5"], [%v288, %"loop.6"]
-  %v293 = phi ptr [%v263, %"done.5"], [%v289, %"loop.6"]
-  %v294 = phi <16 x float> [%v264, %"done.5"], [%v282, %"loop.6"]
-  %v295 = phi <16 x float> [%v265, %"done.5"], [%v287, %"loop.6"]
-  %v296 = mul i64 %v193, 4
-  %v297 = getelementptr i8, ptr %v34, i64 %v296
-  store <16 x float> %v294, ptr %v297, align 1
-  %v298 = getelementptr i8, ptr %v297, i64 64
-  store <16 x float> %v295, ptr %v298, align 1
-  %v299 = add i64 %v193, 16
-  %v300 = icmp slt i64 %v299, %v189
-  br i1 %v300, label %"loop.4", label %"done.4"
-loop.7:
-  %v307 = phi i64 [%v303, %"done"], [%v378, %"done.8.endif"]
-  %v308 = sub i64 %v4, %v307
-  %v309 = icmp slt i64 1, %v308
-  %v310 = select i1 %v309, i64 1, i64 %v308
-  %v311 = sub i64 %v307, %v303
-  %v312 = mul i64 %v311, %v48
-  %v313 = getelementptr i8, ptr %v305, i64 %v312
-  %v314 = sub i64 %v310, 1
-  %v315 = icmp slt i64 0, %v314
-  %v316 = select i1 %v315, i64 0, i64 %v314
-  %v317 = mul i64 %v316, %v48
-  %v318 = udiv i64 %v2, 16
-  %v319 = icmp slt i64 0, %v318
-  br i1 %v319, label %"loop.8", label %"done.8"
-done.7:
-  ret void
-loop.8:
-  %v320 = phi i64 [0, %"loop.7"], [%v340, %"done.9"]
-  %v321 = mul i64 %v320, 64
-  %v322 = getelementptr i8, ptr %v38, i64 %v321
+  %v203 = phi i64 [0, %"done.1.if"], [%v237, %"done.5"]
+  %v204 = sub i64 %v199, %v203
+  %v205 = icmp slt i64 16, %v204
+  %v206 = select i1 %v205, i64 16, i64 %v204
+  %v207 = mul i64 %v203, 4
+  %v208 = getelementptr i8, ptr %v201, i64 %v207
   br label %"repeat"
-done.8:
-  %v342 = mul i64 %v318, 16
-  %v343 = icmp slt i64 %v342, %v2
-  br i1 %v343, label %"done.8.if", label %"done.8.endif"
+done.4:
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v197, i64 %v199, i64 %v60, i64 2)
+  br label %"done.1.endif"
 repeat:
-  %v323 = phi i64 [0, %"loop.8"], [%v337, %"repeat"]
-  %v324 = phi ptr [%v322, %"loop.8"], [%v335, %"repeat"]
-  %v325 = phi ptr [%v313, %"loop.8"], [%v336, %"repeat"]
-  %v326 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v334, %"repeat"]
-  %v327 = call ptr asm  "", "=r,0"(ptr %v324)
-  %v328 = call ptr asm  "", "=r,0"(ptr %v325)
-  %v329 = load <16 x float>, ptr %v327, align 1
-  %v330 = getelementptr i8, ptr %v328, i64 %v317
-  %v331 = load float, ptr %v330, align 1
-  %v332 = insertelement <16 x float> poison, float %v331, i32 0
-  %v333 = shufflevector <16 x float> %v332, <16 x float> poison, <16 x i32> zeroinitializer
-  %v334 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v329, <16 x float> %v333, <16 x float> %v326)
-  %v335 = getelementptr i8, ptr %v327, i64 %v44
-  %v336 = getelementptr i8, ptr %v328, i64 %v46
-  %v337 = add i64 %v323, 1
-  %v338 = icmp slt i64 %v337, %v6
-  br i1 %v338, label %"repeat", label %"done.9"
-done.9:
-  store <16 x float> %v334, ptr %v34, align 1
-  %v339 = mul i64 %v320, 16
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v339, i64 16, i64 %v307, i64 %v310)
-  %v340 = add i64 %v320, 1
-  %v341 = icmp slt i64 %v340, %v318
-  br i1 %v341, label %"loop.8", label %"done.8"
-done.8.if:
-  %v344 = sub i64 %v2, %v342
-  %v345 = mul i64 %v318, 64
-  %v346 = getelementptr i8, ptr %v38, i64 %v345
-  %v347 = icmp slt i64 0, %v344
-  br i1 %v347, label %"loop.9", label %"done.10"
-done.8.endif:
-  %v378 = add i64 %v307, 1
-  %v379 = icmp slt i64 %v378, %v4
-  br i1 %v379, label %"loop.7", label %"done.7"
-loop.9:
-  %v348 = phi i64 [0, %"done.8.if"], [%v376, %"done.11"]
-  %v349 = sub i64 %v344, %v348
-  %v350 = icmp slt i64 16, %v349
-  %v351 = select i1 %v350, i64 16, i64 %v349
-  %v352 = mul i64 %v348, 4
-  %v353 = getelementptr i8, ptr %v346, i64 %v352
+  %v209 = phi i64 [0, %"loop.4"], [%v232, %"repeat"]
+  %v210 = phi ptr [%v208, %"loop.4"], [%v231, %"repeat"]
+  %v211 = phi ptr [%v59, %"loop.4"], [%v230, %"repeat"]
+  %v212 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v224, %"repeat"]
+  %v213 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v229, %"repeat"]
+  %v214 = call ptr asm  "", "=r,0"(ptr %v210)
+  %v215 = call ptr asm  "", "=r,0"(ptr %v211)
+  %v216 = trunc i64 %v206 to i32
+  %v217 = insertelement <16 x i32> poison, i32 %v216, i32 0
+  %v218 = shufflevector <16 x i32> %v217, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v219 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v218
+  %v220 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v214, i32 1, <16 x i1> %v219, <16 x float> zeroinitializer)
+  %v221 = load float, ptr %v215, align 1
+  %v222 = insertelement <16 x float> poison, float %v221, i32 0
+  %v223 = shufflevector <16 x float> %v222, <16 x float> poison, <16 x i32> zeroinitializer
+  %v224 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v220, <16 x float> %v223, <16 x float> %v212)
+  %v225 = getelementptr [1 x i8], ptr %v215, i64 %v51
+  %v226 = load float, ptr %v225, align 1
+  %v227 = insertelement <16 x float> poison, float %v226, i32 0
+  %v228 = shufflevector <16 x float> %v227, <16 x float> poison, <16 x i32> zeroinitializer
+  %v229 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v220, <16 x float> %v228, <16 x float> %v213)
+  %v230 = getelementptr i8, ptr %v215, i64 %v49
+  %v231 = getelementptr [1 x i8], ptr %v214, i64 %v44
+  %v232 = add i64 %v209, 1
+  %v233 = icmp slt i64 %v232, %v6
+  br i1 %v233, label %"repeat", label %"done.5"
+done.5:
+  %v234 = mul i64 %v203, 4
+  %v235 = getelementptr i8, ptr %v34, i64 %v234
+  store <16 x float> %v224, ptr %v235, align 1
+  %v236 = getelementptr i8, ptr %v235, i64 64
+  store <16 x float> %v229, ptr %v236, align 1
+  %v237 = add i64 %v203, 16
+  %v238 = icmp slt i64 %v237, %v199
+  br i1 %v238, label %"loop.4", label %"done.4"
+loop.5:
+  %v245 = phi i64 [%v241, %"done"], [%v316, %"done.7.endif"]
+  %v246 = sub i64 %v4, %v245
+  %v247 = icmp slt i64 1, %v246
+  %v248 = select i1 %v247, i64 1, i64 %v246
+  %v249 = sub i64 %v245, %v241
+  %v250 = mul i64 %v249, %v51
+  %v251 = getelementptr i8, ptr %v243, i64 %v250
+  %v252 = sub i64 %v248, 1
+  %v253 = icmp slt i64 0, %v252
+  %v254 = select i1 %v253, i64 0, i64 %v252
+  %v255 = mul i64 %v254, %v51
+  %v256 = udiv i64 %v2, 16
+  %v257 = icmp slt i64 0, %v256
+  br i1 %v257, label %"loop.6", label %"done.7"
+done.6:
+  ret void
+loop.6:
+  %v258 = phi i64 [0, %"loop.5"], [%v278, %"done.8"]
+  %v259 = mul i64 %v258, 64
+  %v260 = getelementptr i8, ptr %v38, i64 %v259
   br label %"repeat.1"
-done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v342, i64 %v344, i64 %v307, i64 %v310)
-  br label %"done.8.endif"
+done.7:
+  %v280 = mul i64 %v256, 16
+  %v281 = icmp slt i64 %v280, %v2
+  br i1 %v281, label %"done.7.if", label %"done.7.endif"
 repeat.1:
-  %v354 = phi i64 [0, %"loop.9"], [%v372, %"repeat.1"]
-  %v355 = phi ptr [%v353, %"loop.9"], [%v370, %"repeat.1"]
-  %v356 = phi ptr [%v313, %"loop.9"], [%v371, %"repeat.1"]
-  %v357 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v369, %"repeat.1"]
-  %v358 = call ptr asm  "", "=r,0"(ptr %v355)
-  %v359 = call ptr asm  "", "=r,0"(ptr %v356)
-  %v360 = trunc i64 %v351 to i32
-  %v361 = insertelement <16 x i32> poison, i32 %v360, i32 0
-  %v362 = shufflevector <16 x i32> %v361, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v363 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v362
-  %v364 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v358, i32 1, <16 x i1> %v363, <16 x float> zeroinitializer)
-  %v365 = getelementptr i8, ptr %v359, i64 %v317
-  %v366 = load float, ptr %v365, align 1
-  %v367 = insertelement <16 x float> poison, float %v366, i32 0
-  %v368 = shufflevector <16 x float> %v367, <16 x float> poison, <16 x i32> zeroinitializer
-  %v369 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v364, <16 x float> %v368, <16 x float> %v357)
-  %v370 = getelementptr i8, ptr %v358, i64 %v44
-  %v371 = getelementptr i8, ptr %v359, i64 %v46
-  %v372 = add i64 %v354, 1
-  %v373 = icmp slt i64 %v372, %v6
-  br i1 %v373, label %"repeat.1", label %"done.11"
-done.11:
-  %v374 = mul i64 %v348, 4
-  %v375 = getelementptr i8, ptr %v34, i64 %v374
-  store <16 x float> %v369, ptr %v375, align 1
-  %v376 = add i64 %v348, 16
-  %v377 = icmp slt i64 %v376, %v344
-  br i1 %v377, label %"loop.9", label %"done.10"
+  %v261 = phi i64 [0, %"loop.6"], [%v275, %"repeat.1"]
+  %v262 = phi ptr [%v260, %"loop.6"], [%v274, %"repeat.1"]
+  %v263 = phi ptr [%v251, %"loop.6"], [%v273, %"repeat.1"]
+  %v264 = phi <16 x float> [splat (float              0x0), %"loop.6"], [%v272, %"repeat.1"]
+  %v265 = call ptr asm  "", "=r,0"(ptr %v262)
+  %v266 = call ptr asm  "", "=r,0"(ptr %v263)
+  %v267 = load <16 x float>, ptr %v265, align 1
+  %v268 = getelementptr i8, ptr %v266, i64 %v255
+  %v269 = load float, ptr %v268, align 1
+  %v270 = insertelement <16 x float> poison, float %v269, i32 0
+  %v271 = shufflevector <16 x float> %v270, <16 x float> poison, <16 x i32> zeroinitializer
+  %v272 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v267, <16 x float> %v271, <16 x float> %v264)
+  %v273 = getelementptr i8, ptr %v266, i64 %v49
+  %v274 = getelementptr [1 x i8], ptr %v265, i64 %v44
+  %v275 = add i64 %v261, 1
+  %v276 = icmp slt i64 %v275, %v6
+  br i1 %v276, label %"repeat.1", label %"done.8"
+done.8:
+  store <16 x float> %v272, ptr %v34, align 1
+  %v277 = mul i64 %v258, 16
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v277, i64 16, i64 %v245, i64 %v248)
+  %v278 = add i64 %v258, 1
+  %v279 = icmp slt i64 %v278, %v256
+  br i1 %v279, label %"loop.6", label %"done.7"
+done.7.if:
+  %v282 = sub i64 %v2, %v280
+  %v283 = mul i64 %v256, 64
+  %v284 = getelementptr i8, ptr %v38, i64 %v283
+  %v285 = icmp slt i64 0, %v282
+  br i1 %v285, label %"loop.7", label %"done.9"
+done.7.endif:
+  %v316 = add i64 %v245, 1
+  %v317 = icmp slt i64 %v316, %v4
+  br i1 %v317, label %"loop.5", label %"done.6"
+loop.7:
+  %v286 = phi i64 [0, %"done.7.if"], [%v314, %"done.10"]
+  %v287 = sub i64 %v282, %v286
+  %v288 = icmp slt i64 16, %v287
+  %v289 = select i1 %v288, i64 16, i64 %v287
+  %v290 = mul i64 %v286, 4
+  %v291 = getelementptr i8, ptr %v284, i64 %v290
+  br label %"repeat.2"
+done.9:
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v280, i64 %v282, i64 %v245, i64 %v248)
+  br label %"done.7.endif"
+repeat.2:
+  %v292 = phi i64 [0, %"loop.7"], [%v310, %"repeat.2"]
+  %v293 = phi ptr [%v291, %"loop.7"], [%v309, %"repeat.2"]
+  %v294 = phi ptr [%v251, %"loop.7"], [%v308, %"repeat.2"]
+  %v295 = phi <16 x float> [splat (float              0x0), %"loop.7"], [%v307, %"repeat.2"]
+  %v296 = call ptr asm  "", "=r,0"(ptr %v293)
+  %v297 = call ptr asm  "", "=r,0"(ptr %v294)
+  %v298 = trunc i64 %v289 to i32
+  %v299 = insertelement <16 x i32> poison, i32 %v298, i32 0
+  %v300 = shufflevector <16 x i32> %v299, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v301 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v300
+  %v302 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v296, i32 1, <16 x i1> %v301, <16 x float> zeroinitializer)
+  %v303 = getelementptr i8, ptr %v297, i64 %v255
+  %v304 = load float, ptr %v303, align 1
+  %v305 = insertelement <16 x float> poison, float %v304, i32 0
+  %v306 = shufflevector <16 x float> %v305, <16 x float> poison, <16 x i32> zeroinitializer
+  %v307 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v302, <16 x float> %v306, <16 x float> %v295)
+  %v308 = getelementptr i8, ptr %v297, i64 %v49
+  %v309 = getelementptr [1 x i8], ptr %v296, i64 %v44
+  %v310 = add i64 %v292, 1
+  %v311 = icmp slt i64 %v310, %v6
+  br i1 %v311, label %"repeat.2", label %"done.10"
+done.10:
+  %v312 = mul i64 %v286, 4
+  %v313 = getelementptr i8, ptr %v34, i64 %v312
+  store <16 x float> %v307, ptr %v313, align 1
+  %v314 = add i64 %v286, 16
+  %v315 = icmp slt i64 %v314, %v282
+  br i1 %v315, label %"loop.7", label %"done.9"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
@@ -743,5 +682,7 @@ done.6:
 declare <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %".1", i32 %".2", <16 x i1> %".3", <16 x float> %".4")
 
 declare void @"llvm.masked.store.v16f32.p0"(<16 x float> %".1", ptr %".2", i32 %".3", <16 x i1> %".4")
+
+declare void @"llvm.prefetch.p0"(ptr %".1", i32 %".2", i32 %".3", i32 %".4")
 
 declare <16 x float> @"llvm.fma.v16f32"(<16 x float> %".1", <16 x float> %".2", <16 x float> %".3")
