@@ -67,5 +67,3 @@ class Arena:
             self._views.pop()
             raise OSError(get_errno(), "cannot map executable memory")
         self._base, self._used, self._size = base, 0, size
-
-

@@ -309,9 +309,7 @@ class _Block:
             )
         )
 
-    def _move_tiles(
-        self, y: tuple[Value, Value, Value], x: tuple[Value, Value, Value]
-    ) -> None:
+    def _move_tiles(self, y: tuple[Value, Value, Value], x: tuple[Value, Value, Value]) -> None:
         """One tile for every z. Each row is then read at a constant stride, which the hardware
         prefetches."""
         code, d = self.code, CopyDescriptor

@@ -381,9 +381,7 @@ class Arithmetic:
         while lanes > 1:
             half = Arithmetic(self.code, self.element, lanes // 2)
             low, high = (
-                tuple(
-                    self._extract(part, range(start, start + lanes // 2)) for part in value
-                )
+                tuple(self._extract(part, range(start, start + lanes // 2)) for part in value)
                 for start in (0, lanes // 2)
             )
             value, lanes = combine(half, low, high), lanes // 2

@@ -139,10 +139,10 @@ class _MacroKernel:
     def _half_panel(self, panel: Value, n: Value) -> Value:
         """A tile of the middle width, if so many columns are left at `n`; returns where to go on.
 
-        Only for operands where they lie, whose blocks are small: there the last panel counts.
+        Only in batch-reduce, whose blocks are small: there the last panel counts.
         """
         code, width = self.code, middle_columns(self.kernel.columns)
-        if self.kernel.b == "packed" or not width:
+        if not self.kernel.batch_reduce or not width:
             return n
         fits = code.less(width - 1, code.sub(self.n, n))
         with code.when(fits):
@@ -307,7 +307,9 @@ class _MacroKernel:
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""
         products = positions * self.accumulator.parts**2
-        return 1 if products >= 24 and self.kernel.a == "packed" else 4
+        if self.kernel.batch_reduce or products < 24:
+            return 4
+        return 1 if self.kernel.a == "packed" else 2
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

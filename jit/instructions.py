@@ -192,9 +192,7 @@ class Builder(ir.IRBuilder):
         return self.define(value.type, f"fneg {_operand(value)}")
 
     def select(self, condition: Value, a: Value, b: Value, name: str = "") -> Instruction:
-        return self.define(
-            a.type, f"select {_operand(condition)}, {_operand(a)}, {_operand(b)}"
-        )
+        return self.define(a.type, f"select {_operand(condition)}, {_operand(a)}, {_operand(b)}")
 
     def phi(self, type_: ir.Type, name: str = "") -> Phi:
         self._count += 1

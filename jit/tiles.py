@@ -72,13 +72,13 @@ def choose_tile(
     m: int,
     n: int,
     run: int | None = None,
-    direct: bool = False,
+    batch_reduce: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and
     narrower tiles on the right. No tile is taller than m needs: its panels would be mostly padding.
     Where only `run` rows are consecutive in C, tiles whose rows all are, if any, go first. A
-    `direct` kernel has tiles of a middle width, too.
+    `batch_reduce` kernel has tiles of a middle width, too.
     """
     lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
 
@@ -86,7 +86,7 @@ def choose_tile(
         full_rows, left_rows = divmod(m, tile.vectors * lanes)
         full_columns, left_columns = divmod(n, tile.columns)
         middle, tail = middle_columns(tile.columns), tail_columns(tile.columns)
-        halves = 1 if direct and 0 < middle <= left_columns else 0
+        halves = 1 if batch_reduce and 0 < middle <= left_columns else 0
         tails = -(-(left_columns - halves * middle) // tail)
         total = 0.0
         for width, count in ((tile.columns, full_columns), (middle, halves), (tail, tails)):

@@ -102,7 +102,8 @@ def _matrix_product(
     kind = element(op.dtype)
     plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
     direct = plain and m.strides[0] == 1
-    tile = choose_tile(machine.target, kind, m.size, n.size, direct=direct)
+    reduces = direct and len(summed) > 1
+    tile = choose_tile(machine.target, kind, m.size, n.size, batch_reduce=reduces)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     store: Store = "columns" if m.strides[2] == 1 else "scatter"
     if direct:

@@ -82,7 +82,7 @@ def _names(dims: list[Dimension]) -> str:
 def _grouped(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
     """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
     one in the target, while they are needed to fill a tile and the tables stay small."""
-    by_source = sorted(op.dimensions, key=lambda d: (abs(d.strides[IN]) or 1 << 62))
+    by_source = sorted(op.dimensions, key=lambda d: abs(d.strides[IN]) or 1 << 62)
     by_target = sorted(op.dimensions, key=lambda d: abs(d.strides[OUT]))
     x: list[Dimension] = []
     y: list[Dimension] = []

@@ -303,5 +303,3 @@ def _splittable(op: TensorOp, threads: int) -> TensorOp:
 
 def _shares(d: Dimension) -> bool:
     return d.exec != ExecType.PRIM and d.type != DimType.K
-
-
