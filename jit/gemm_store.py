@@ -67,10 +67,12 @@ class Result:
 
     def prefetch(self, row: Value, column: Value, columns: int, vectors: int, lanes: int) -> None:
         """Ask for a tile of C in time for its store."""
-        with self.code.loop(self.code.add(column, columns), start=column) as n:
-            address = self.code.at(self.column(n), row)
+        code, rows = self.code, self.code.at(self.out, row)
+        table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        for n in range(columns):
+            address = code.at(rows, code.word(table, n))
             for vector in range(vectors):
-                self.code.prefetch(self.code.at(address, vector * lanes * self.element.size))
+                code.prefetch(code.at(address, vector * lanes * self.element.size))
 
     def store(
         self, sums: Sequence[Number], row: Value, column: Value, columns: int, lanes: int

@@ -21,6 +21,7 @@ High-performance tensor contraction without transposition (2018) for the offset 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tensorop.ir import (
     Axis,
@@ -43,6 +44,8 @@ from tensorop.optimizer.orient import output_axis
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
+LINE = 64  # bytes of a cache line
+MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,12 @@ def _vector_order(op: TensorOp) -> tuple[Dimension, ...]:
 
 
 def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
-    """N as it lies in out, but for the dimension that is consecutive in in1, which runs fastest:
-    out is addressed by a table along N, so any order serves it."""
+    """N as it lies in out: the columns of a tile are then neighbours, and do not fall into the same
+    few sets of the cache. Only where in1 is larger than out (K longer than M), the dimension that
+    is consecutive in in1 runs fastest; out is addressed by a table, so that any order serves it."""
     dims = output_axis(op, DimType.N).dimensions
+    if op.size_of(DimType.K) <= op.size_of(DimType.M):
+        return dims
     return tuple(sorted(dims, key=lambda d: d.strides[IN1] == 1))
 
 
@@ -159,6 +165,9 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
         n if share_m else _part(n, tile.columns, inner_threads),
     )
     blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns))
+    m_axis, n_axis = axes[-3:-1]
+    local = _local_rows(m_axis, n_axis, op, rows, machine)
+    blocks = replace(blocks, mc=min(blocks.mc, local))
     kernel = GemmKernel(
         op.dtype,
         tile.vectors,
@@ -184,6 +193,26 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
         f"C stored {kernel.store}"
     )
     return Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,))
+
+
+def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> int:
+    """The longest block of M that is good for the walk through `out`.
+
+    A kernel stores all of its block of M for a few columns, then for the next few. Where dimensions
+    of M lie outside those of N in a large `out`, that would go through all of it for every few
+    columns: the block then ends where they begin, or after whole cache lines of in0.
+    """
+    itemsize = element(op.dtype).size
+    widest = max((d.strides[op.out] for d in n.dimensions if d.size > 1), default=0)
+    inside = prod(d.size for d in m.dimensions if d.strides[op.out] < widest)
+    if inside == m.size or m.size * n.size * itemsize <= machine.l2:
+        return m.size
+    whole_lines = 1
+    if any(d.strides[IN0] == 1 for d in m.dimensions):
+        inner = [*m.dimensions[::-1]]
+        read = next(i for i, d in enumerate(inner) if d.strides[IN0] == 1)
+        whole_lines = prod(d.size for d in inner[:read]) * min(inner[read].size, LINE // itemsize)
+    return balanced(m.size, max(inside, whole_lines, MIN_ROWS * rows), rows)
 
 
 def _product(axes: list[Axis]) -> int:
