@@ -87,15 +87,15 @@ def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
     return tuple(sorted(dims, key=lambda d: d.strides[IN1] == 1))
 
 
-def _cut_fastest(op: TensorOp, rows: int) -> TensorOp:
-    """Split the fastest M dimension into panels where another one is consecutive in in0: a block of
-    a few panels then reaches far along that one."""
+def _cut_fastest(op: TensorOp, rows: int, lanes: int) -> TensorOp:
+    """Split the fastest M dimension where another one is consecutive in in0: a block then reaches
+    far along that one. Vectors are transposed into panels best where they fill them together."""
     dims = output_axis(op, DimType.M).dimensions
     if not dims or not any(d.strides[IN0] == 1 for d in dims[:-1]):
         return op
     fastest = dims[-1]
-    # Whole panels, or else parts that fill a panel together.
-    fitting = (n for n in range(rows, 7, -1) if rows % n == 0 and fastest.size % n == 0)
+    parts = (lanes, lanes // 2, *range(lanes + 1, rows + 1))
+    fitting = (n for n in parts if n >= 4 and rows % n == 0 and fastest.size % n == 0)
     inner = next(fitting, fastest.size)
     return _cut(op, fastest, inner) if inner < fastest.size else op
 
@@ -152,7 +152,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     run = output_axis(op, DimType.M).unit_run(op.out)
     tile = choose_tile(machine.target, kind, m, n, run)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
-    op = _cut_summed(_cut_fastest(op, rows))
+    op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
     axes = axes_of(op)
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and _product(batch) >= 4 * threads
