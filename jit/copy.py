@@ -14,7 +14,8 @@ moved as bits. No byte outside the positions of the block is read or written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
@@ -33,6 +34,7 @@ LONG = 8  # vectors from which on a chunk is walked along X inside
 UNROLL = 4  # vectors in the body of an inner loop
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 STRIP = 16  # rows of a strip (along)
+STRIP_CHUNKS = 8  # chunks of a strip (across)
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
 
@@ -163,6 +165,31 @@ class _Block:
             with code.loop(stop, start=start, step=lanes) as i:
                 zeros.store(zeros.zero, code.at(address, i))
 
+    def _chunk_range(
+        self,
+        axis: CopyDescriptor,
+        records: CopyDescriptor,
+        begin: CopyDescriptor,
+        granule: CopyDescriptor,
+    ) -> tuple[Value, Value, Value]:
+        """The first chunk of the block, the end of its chunks, and the table of them."""
+        code, per = self.code, self._word(granule)
+        start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
+        blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
+        table = self._pointer(begin)
+        first = code.word(table, code.builder.udiv(start, per))
+        return first, code.word(table, blocks), self._pointer(records)
+
+    @contextmanager
+    def _records(
+        self, records: Value, first: Value, stop: Value
+    ) -> Iterator[tuple[Value, Value, Value]]:
+        """A loop over chunks: first position, byte offset, length."""
+        code = self.code
+        with code.loop(stop, start=first) as chunk:
+            record = code.at(records, code.mul(chunk, RECORD_BYTES))
+            yield (code.word(record, 0), code.word(record, 1), code.word(record, 2))
+
     def _chunks(
         self,
         axis: CopyDescriptor,
@@ -172,23 +199,13 @@ class _Block:
         body: Callable[[Value, Value, Value], None],
     ) -> None:
         """body(first, offset, length) for every chunk of the block."""
-        code, per = self.code, self._word(granule)
-        start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
-        blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
-        table, chunks = self._pointer(begin), self._pointer(records)
-        first_chunk = code.word(table, code.builder.udiv(start, per))
-        with code.loop(code.word(table, blocks), start=first_chunk) as chunk:
-            record = code.at(chunks, code.mul(chunk, RECORD_BYTES))
-            first, offset, length = (code.word(record, word) for word in range(3))
-            body(first, offset, length)
+        first, stop, table = self._chunk_range(axis, records, begin, granule)
+        with self._records(table, first, stop) as (position, offset, length):
+            body(position, offset, length)
 
     def _x_chunks(self, body: Callable[[Value, Value, Value], None]) -> None:
         d = CopyDescriptor
         self._chunks(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE, body)
-
-    def _y_chunks(self, body: Callable[[Value, Value, Value], None]) -> None:
-        d = CopyDescriptor
-        self._chunks(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE, body)
 
     # along
 
@@ -301,26 +318,27 @@ class _Block:
     # across
 
     def across(self) -> None:
-        self._y_chunks(
-            lambda y, y_offset, rows: self._x_chunks(
-                lambda x, x_offset, columns: self._move_tiles(
-                    (y, y_offset, rows), (x, x_offset, columns)
-                )
-            )
-        )
-
-    def _move_tiles(self, y: tuple[Value, Value, Value], x: tuple[Value, Value, Value]) -> None:
-        """One tile for every z. Each row is then read at a constant stride, which the hardware
-        prefetches."""
+        """Tiles of a strip of X, one strip for every z: so a row is read on over a few lines that
+        follow one another, which is how memory is fast, before the next z is somewhere else."""
         code, d = self.code, CopyDescriptor
-        (y_first, y_offset, rows), (x_first, x_offset, columns) = y, x
         start = self._of_axis(Frame.START, d.Z_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, d.Z_AXIS))
         sources, targets = self._pointer(d.Z_SOURCE), self._pointer(d.Z_TARGET)
-        with code.loop(stop, start=start) as z:
-            source = code.at(code.at(self.source, x_offset), code.word(sources, z))
-            target = code.at(code.at(self.target, y_offset), code.word(targets, z))
-            self._move_tile(source, target, (y_first, rows), (x_first, columns))
+        first, end, records = self._chunk_range(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE)
+
+        def strips(y_first: Value, y_offset: Value, rows: Value) -> None:
+            with (
+                code.loop(end, start=first, step=STRIP_CHUNKS) as strip,
+                code.loop(stop, start=start) as z,
+            ):
+                source = code.at(self.source, code.word(sources, z))
+                target = code.at(code.at(self.target, y_offset), code.word(targets, z))
+                last = code.min(code.add(strip, STRIP_CHUNKS), end)
+                with self._records(records, strip, last) as (x_first, x_offset, columns):
+                    tile = code.at(source, x_offset)
+                    self._move_tile(tile, target, (y_first, rows), (x_first, columns))
+
+        self._chunks(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE, strips)
 
     def _move_tile(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
