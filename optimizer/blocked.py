@@ -169,7 +169,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     blocks = replace(blocks, mc=min(blocks.mc, local))
     kernel = GemmKernel(
-        op.dtype,
+        kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "packed",
@@ -225,6 +225,13 @@ def _product(axes: list[Axis]) -> int:
 def epilogue_of(op: TensorOp) -> str:
     """The last touch, where a matrix product kernel can apply it to its sums."""
     return op.last_touch.value if op.last_touch.value in UNARY_FUNCTIONS else "none"
+
+
+def kernel_dtype(op: TensorOp) -> str:
+    """The dtype of a matrix product kernel. Signed integers share those of the unsigned ones, whose
+    products and sums have the same bits, unless an epilogue asks for the sign."""
+    unsigned = op.dtype.startswith("int") and epilogue_of(op) == "none"
+    return f"u{op.dtype}" if unsigned else op.dtype
 
 
 def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> Store:

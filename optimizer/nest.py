@@ -29,7 +29,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.blocked import balanced, epilogue_of
+from tensorop.optimizer.blocked import balanced, epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 
@@ -125,7 +125,7 @@ def _direct(
     ]
     reduces = len(summed) > 1
     kernel = GemmKernel(
-        op.dtype,
+        kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "direct",
@@ -155,7 +155,7 @@ def _packed(
         Axis("K", DimType.K, tuple(summed)),
     )
     kernel = GemmKernel(
-        op.dtype,
+        kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "packed",
