@@ -87,20 +87,16 @@ def overlapping(dimensions: Sequence[Dimension], tensor: int) -> bool:
 
 
 def apart(
-    first: NDArray[Any],
-    second: NDArray[Any],
-    dimensions: Sequence[Dimension],
-    tensors: tuple[int, int],
+    first: NDArray[Any], second: NDArray[Any], spans: tuple[tuple[int, int], tuple[int, int]]
 ) -> bool:
-    """Whether what the dimensions reach in one array ends before it begins in the other: the cheap
-    answer to `shares_elements`, and the usual one."""
-    spans = []
-    for array, tensor in zip((first, second), tensors, strict=True):
-        low, high = reach(dimensions, tensor)
-        base: int = array.__array_interface__["data"][0]
-        spans.append((base + low * array.itemsize, base + (high + 1) * array.itemsize))
-    (a_start, a_stop), (b_start, b_stop) = spans
-    return a_stop <= b_start or b_stop <= a_start
+    """Whether what is reached in one array (`spans`: from `reach`, for both) ends before it begins
+    in the other: the cheap answer to `shares_elements`, and the usual one."""
+    (a_low, a_high), (b_low, b_high) = spans
+    a, b = first.__array_interface__["data"][0], second.__array_interface__["data"][0]
+    a_size, b_size = first.itemsize, second.itemsize
+    before: bool = a + (a_high + 1) * a_size <= b + b_low * b_size
+    after: bool = b + (b_high + 1) * b_size <= a + a_low * a_size
+    return before or after
 
 
 def shares_elements(

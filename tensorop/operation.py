@@ -17,12 +17,12 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorop.bounds import apart, overlapping, require_inside, shares_elements
+from tensorop.bounds import apart, overlapping, reach, require_inside, shares_elements
 from tensorop.dtype_rules import check_dtype, dtype_name
 from tensorop.executable import plan_for_operation
 from tensorop.ir import (
@@ -57,6 +57,14 @@ class Executable(Protocol):
     def run(
         self, arrays: Sequence[Array], alpha: Any, beta: Any, bias: Array | None = None
     ) -> None: ...
+
+
+class _Bound(NamedTuple):
+    """An operation that was set up. spans: lowest and highest element reached in each tensor."""
+
+    op: TensorOp
+    executable: Executable
+    spans: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,7 +148,7 @@ class TensorOperation:
     last_touch: Primitive | str = Primitive.NONE
     optimize: bool = False
     threads: int | None = None
-    _bound: tuple[TensorOp, Executable] | None = field(default=None, init=False, repr=False)
+    _bound: _Bound | None = field(default=None, init=False, repr=False)
     _passed: set[tuple[Any, ...]] = field(
         default_factory=set, init=False, repr=False, compare=False
     )
@@ -178,7 +186,7 @@ class TensorOperation:
         TypeError
             An array has another dtype than the operation says, or is no array.
         """
-        op, executable = self._setup()
+        op, executable, spans = self._setup()
         inputs = [in0] if len(op.tensors) == 2 else [in0, in1]
         if len(op.tensors) == 2 and in1 is not None:
             raise ValueError(f"in1: {op.main} was set up with one input; pass None")
@@ -188,7 +196,7 @@ class TensorOperation:
         arrays = [self._checked(a, op, i) for i, a in enumerate([*inputs, out])]
         if bias is not None:
             self._checked(bias, op, op.out, "bias")
-        _check_out(op, arrays, bias)
+        _check_out(op, spans, arrays, bias)
         executable.run(arrays, 1, int(_accumulates(op)), bias)
 
     def _checked(self, array: Any, op: TensorOp, tensor: int, role: str = "") -> Array:
@@ -205,11 +213,12 @@ class TensorOperation:
         """Without the bound kernels: they belong to this process; `setup()` binds them anew."""
         return {**self.__dict__, "_bound": None, "_passed": set()}
 
-    def _setup(self) -> tuple[TensorOp, Executable]:
+    def _setup(self) -> _Bound:
         if self._bound is None:
             op = self._op()
-            threads = _threads(self.threads)
-            object.__setattr__(self, "_bound", (op, _executable(op, self.optimize, threads)))
+            executable = _executable(op, self.optimize, _threads(self.threads))
+            spans = tuple(reach(op.dimensions, tensor) for tensor in range(len(op.tensors)))
+            object.__setattr__(self, "_bound", _Bound(op, executable, spans))
         assert self._bound is not None
         return self._bound
 
@@ -376,7 +385,9 @@ def _checked(array: Any, op: TensorOp, tensor: int, role: str) -> Array:
     return array
 
 
-def _check_out(op: TensorOp, arrays: Sequence[Array], bias: Array | None) -> None:
+def _check_out(
+    op: TensorOp, spans: Sequence[tuple[int, int]], arrays: Sequence[Array], bias: Array | None
+) -> None:
     """`out` may be written, and shares nothing with what is read but itself, element by element."""
     out = arrays[-1]
     if not out.flags.writeable:
@@ -385,7 +396,7 @@ def _check_out(op: TensorOp, arrays: Sequence[Array], bias: Array | None) -> Non
     if bias is not None:
         reads.append(("bias", bias, op.out))
     for role, array, tensor in reads:
-        if apart(array, out, op.dimensions, (tensor, op.out)):
+        if apart(array, out, (spans[tensor], spans[op.out])):
             continue
         in_place = array.ctypes.data == out.ctypes.data and all(
             d.size == 1 or d.strides[tensor] == d.strides[op.out] for d in op.dimensions
