@@ -28,7 +28,16 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
-from tensorop.layout import Operand, Strides, combine, is_fortran, like, packed, result_strides
+from tensorop.layout import (
+    Operand,
+    Strides,
+    combine,
+    interleaves,
+    is_fortran,
+    like,
+    packed,
+    result_strides,
+)
 from tensorop.path import Path, find_path
 from tensorop.spec import Spec
 from tensorop.tree import Step, plan_tree
@@ -155,6 +164,9 @@ def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: O
         order = "F" if _all_fortran(contraction, layouts) else "C"
     moving = _moving(contraction, layouts)
     strides = result_strides(contraction, moving, order, dtype.itemsize)
+    free = order == "K" and options.optimize is not False
+    if free and interleaves(contraction, moving, strides):
+        strides = result_strides(contraction, moving, "C", dtype.itemsize)
     result = Storage(contraction.shape, dtype, strides)
     path = find_path(options.optimize, contraction)
     return _with_steps(contraction, layouts, moving, out, result, path, conj, options.through)

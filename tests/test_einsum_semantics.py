@@ -441,3 +441,18 @@ def test_many_threads_may_call_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: einsum("ij,jk->ik", a, a), range(200)))
     assert all(np.array_equal(result, want) for result in results)
+
+
+def test_items_of_a_batched_product_do_not_interleave() -> None:
+    """Attention scores, heads next to features: numpy's own order would have the heads fastest."""
+    q, k = np.ones((2, 5, 3, 4)), np.ones((2, 6, 3, 4))
+    spec = "bqhd,bkhd->bhqk"
+    assert einsum(spec, q, k).flags.c_contiguous
+    kept = einsum(spec, q, k, optimize=False)
+    assert kept.strides == np.einsum(spec, q, k).strides
+    assert not kept.flags.c_contiguous
+    # Where the result ends with the batch, it stays there.
+    a, b = np.ones((4, 5, 8)), np.ones((5, 6, 8))
+    assert einsum("ijb,jkb->ikb", a, b).flags.c_contiguous
+    fortran = einsum("bij,bjk->bik", np.asfortranarray(a), np.ones((4, 8, 3)))
+    assert np.array_equal(fortran, np.einsum("bij,bjk->bik", a, np.ones((4, 8, 3))))
