@@ -246,7 +246,8 @@ class _Binder(CopyWords):
         names = ("IN0", "IN1", "OUT") if len(call.tensors) == 3 else ("IN0", "OUT")
         for tensor, name in zip(call.tensors, names, strict=True):
             words[d[f"{name}_SLOT"]] = self._slot(tensor)
-            words[d[f"X_{name}"]], words[d[f"Y_{name}"]] = self._step(x, tensor), self._step(
-                y, tensor
+            words[d[f"X_{name}"]], words[d[f"Y_{name}"]] = (
+                self._step(x, tensor),
+                self._step(y, tensor),
             )
         return words

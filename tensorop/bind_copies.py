@@ -172,9 +172,7 @@ class CopyWords(ScheduleTables):
         words[d.Z_AXIS] = AXIS_SLOTS[name]
         words[d.Z_SOURCE], words[d.Z_TARGET] = self._keep(source), self._keep(target)
 
-    def _set_within(
-        self, words: Words, pack: Pack, lanes: Words, step: int, vector: int
-    ) -> None:
+    def _set_within(self, words: Words, pack: Pack, lanes: Words, step: int, vector: int) -> None:
         """X: the groups of a block in the order of their addresses, so that they form runs along
         the consecutive dimension; Y: the lanes of a group; Z: the depth."""
         d, t, group = CopyDescriptor, pack.tensor, self._group(pack)

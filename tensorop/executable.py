@@ -207,9 +207,7 @@ def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
 
 
 @lru_cache(maxsize=CACHED)
-def plan_for_operation(
-    op: TensorOp, optimize: bool, threads: int | None
-) -> AnyExecutable:
+def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
     """The executable of an explicit operation: as written, or optimised."""
     return _executable(op, optimize, threads)
 

@@ -280,5 +280,3 @@ def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -
     if len(strides) != len(shape):
         raise ValueError(f"{len(strides)} strides for the shape {shape}")
     return shape, tuple(int(s) for s in strides), dtype, True
-
-

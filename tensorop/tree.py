@@ -207,9 +207,7 @@ class _Planner:
             kept = target.get(label)
             type_ = _dim_type(moves, kept is not None)
             steps = (*[move or 0 for move in moves], kept or 0)
-            dimensions.append(
-                Dimension(type_, sizes[label], steps, ExecType.SEQ, names[label])
-            )
+            dimensions.append(Dimension(type_, sizes[label], steps, ExecType.SEQ, names[label]))
         main = Primitive.GEMM
         if len(operands) == 1:
             main = Primitive.SUM if summed else Primitive.COPY

@@ -99,9 +99,7 @@ def _spec(
     return terms, "".join(str(label) for label in rng.permutation(output)), sizes
 
 
-def _operand(
-    rng: np.random.Generator, shape: list[int], name: str, *, out: bool = False
-) -> Array:
+def _operand(rng: np.random.Generator, shape: list[int], name: str, *, out: bool = False) -> Array:
     """An array of a random layout, with random values."""
     dtype = numpy_dtype(name)
     axes = rng.permutation(len(shape)) if rng.random() < 0.5 else np.arange(len(shape))

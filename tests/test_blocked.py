@@ -68,9 +68,7 @@ def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> No
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_blocks_and_shares(
-    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(five_loops, "MIN_KC", 8)
     rng = np.random.default_rng(threads)
     cut = 0

@@ -80,9 +80,7 @@ def test_2_prints_the_passes_with_before_and_after(capsys: pytest.CaptureFixture
     ("level", "there", "not_there"),
     [(3, ["define void @"], [".text"]), (4, ["define void @", ".text"], [])],
 )
-def test_3_and_4_print_compiled_kernels(
-    level: int, there: list[str], not_there: list[str]
-) -> None:
+def test_3_and_4_print_compiled_kernels(level: int, there: list[str], not_there: list[str]) -> None:
     # In a process of its own, where no kernel exists yet.
     code = "import tensorop; tensorop.compile('i,i->', (8,), (8,))"
     program = f"from tensorop.config import DEBUG\nwith DEBUG({level}):\n  {code}"
