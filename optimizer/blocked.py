@@ -10,8 +10,9 @@ All dimensions of a type form one flat axis, read and stored through offset tabl
 layout reaches the same kernel with full blocks. Where M is too short to give every thread a share,
 N is shared instead and each thread packs its own in1 blocks.
 
-Block sizes follow from the caches: a kc x nr panel of in1 takes a good part of L1 while in0 streams
-past it, an mc x kc block of in0 half of L2, a kc x nc block of in1 its part of L3.
+Block sizes follow from the caches: an mc x kc block of in0 takes half of L2, a kc x nc block of in1
+its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same, asked
+for in time, because in0 streams past it; a long kc means few passes over out.
 
 Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication (2008); Van Zee and
 Smith, Implementing high-performance complex matrix multiplication (2017); Matthews,
@@ -300,10 +301,10 @@ def block_sizes(
     """
     (m, n, k), (mr, nr) = sizes, tile
     bytes_ = kind.accumulator.size
-    longest = max(MIN_KC, machine.l1 * 3 // 5 // (nr * bytes_))
+    longest = max(MIN_KC, machine.l1 // (nr * bytes_))
     # A partial sum stored in a half type would be rounded once a block.
     kc = k if kind.half else balanced(k, longest, 4)
-    mc = max(mr, machine.l2 // 2 // (kc * bytes_))
+    mc = max(mr, machine.l2 * 9 // 16 // (kc * bytes_))
     nc = max(nr, machine.l3 // 4 // (kc * bytes_))
     work = max(1, _call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
