@@ -11,8 +11,8 @@ layout reaches the same kernel with full blocks. Where M is too short to give ev
 N is shared instead and each thread packs its own in1 blocks.
 
 Block sizes follow from the caches: an mc x kc block of in0 takes half of L2, a kc x nc block of in1
-its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same, asked
-for in time, because in0 streams past it; a long kc means few passes over out.
+its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same,
+because in0 streams past it, but asked for in time; and a long kc means few passes over out.
 
 Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication (2008); Van Zee and
 Smith, Implementing high-performance complex matrix multiplication (2017); Matthews,
