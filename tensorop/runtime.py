@@ -154,7 +154,9 @@ class _Buffer:
         self.size = -(-size // align) * align
         self._memory: mmap.mmap | NDArray[np.uint8]
         if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
-            self._memory = mmap.mmap(-1, self.size + align)
+            # Private: what is shared would be so with forked children, and has no huge pages.
+            private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            self._memory = mmap.mmap(-1, self.size + align, flags=private)
             self._memory.madvise(mmap.MADV_HUGEPAGE)
         else:
             self._memory = np.empty(self.size + align, np.uint8)

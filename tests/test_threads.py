@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tensorop import einsum
 from tensorop.jit import entry
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.runtime import _Buffer
 from tensorop.threads import (
     available_cpus,
     cgroup_cpus,
@@ -292,6 +295,42 @@ def test_fork_while_another_thread_is_inside_a_region() -> None:
     finally:
         stop.set()
         other.join()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_shares_no_panels_with_its_parent() -> None:
+    for size in (1 << 10, 1 << 16, 1 << 22):
+        buffer = _Buffer(size)
+        memory = np.frombuffer((ctypes.c_ubyte * size).from_address(buffer.address), np.uint8)
+        memory[:] = 1
+
+        def child(memory: np.ndarray = memory) -> None:
+            memory[:] = 2
+
+        assert in_child(child) == 0
+        assert (memory == 1).all()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_large_products_in_parent_and_children_at_once() -> None:
+    a, b = (np.random.default_rng(i).random((700, 700)) for i in range(2))
+    want = a @ b
+    einsum("ij,jk->ik", a, b, threads=1)  # leaves its panels to the next call
+
+    def work(times: int) -> bool:
+        given = [einsum("ij,jk->ik", times * a, b, threads=1) for _ in range(10)]
+        return all(np.allclose(result, times * want) for result in given)
+
+    children = []
+    for times in (2, 3):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if work(times) else 1)
+        children.append(child)
+    right = work(1)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0] and right
 
 
 @needs_fork
