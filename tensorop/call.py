@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
+from tensorop.memory import vector
 from tensorop.program import Array, Program
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Call:
             if step.size is None:
                 executable.run((*inputs, target), _product(alpha, factor), beta)
             else:
-                slots.append(np.empty(step.size, self.program.work))
+                slots.append(vector(step.size, self.program.work))
                 executable.run((*inputs, slots[-1]), None, None)
 
 

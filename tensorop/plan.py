@@ -26,6 +26,7 @@ from tensorop.ir import Call as KernelCall
 from tensorop.ir import Pack, Schedule
 from tensorop.jit.compiler import assembly
 from tensorop.jit.target import current_target
+from tensorop.memory import release
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
 
@@ -197,9 +198,11 @@ class Plan:
 
 
 def cache_clear() -> None:
-    """Forget all plans and what they were made of. Plans that exist stay valid."""
+    """Forget all plans and what they were made of, and return kept memory to the system. Plans and
+    results that exist stay valid."""
     einsum_cache_clear()
     executables_clear()
+    release()
 
 
 def compile(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from tensorop.layout import (
     packed,
     result_strides,
 )
+from tensorop.memory import LARGE, empty
 from tensorop.path import Path, find_path
 from tensorop.spec import Spec
 from tensorop.tree import Step, plan_tree
@@ -75,10 +77,10 @@ class Storage(NamedTuple):
     def allocator(self) -> Callable[[], Array]:
         """What makes such arrays."""
         c_order = packed(tuple(reversed(range(len(self.shape)))), self.shape, self.dtype.itemsize)
-        if self.strides == c_order:
+        size = prod(self.shape) * self.dtype.itemsize
+        if self.strides == c_order and size < LARGE:
             return partial(np.empty, self.shape, self.dtype)
-        make: Any = np.ndarray
-        return partial(make, self.shape, self.dtype, None, 0, self.strides)
+        return partial(empty, self.shape, self.dtype, self.strides)
 
 
 class Copy(NamedTuple):

@@ -26,6 +26,7 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.jit.elements import element
+from tensorop.memory import vector
 from tensorop.optimizer.machine import Machine
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +84,7 @@ class Rearranged:
     ) -> None:
         """As `Executable.run`."""
         *inputs, out = arrays
-        items = np.empty(self._size, out.dtype)
+        items = vector(self._size, out.dtype)
         self._main.run((*inputs, items), alpha, None)
         self._copy.run((items, out), None, beta)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorop.ir import Dimension, DimType, ExecType, Loop, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.memory import vector
 
 Array = np.ndarray[Any, Any]
 WIDE = "float32"
@@ -65,7 +66,7 @@ class Widened:
         bias: Array | None = None,
     ) -> None:
         """As `Executable.run`."""
-        wide = [np.empty(size, np.float32) for size in self._sizes]
+        wide = [vector(size, np.dtype(np.float32)) for size in self._sizes]
         for cast, source, target in zip(self._casts[:-1], arrays[:-1], wide[:-1], strict=True):
             cast.run((source, target))
         initial = bias if bias is not None else arrays[-1]

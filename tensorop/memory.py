@@ -1,0 +1,139 @@
+"""Memory of large arrays: results, and what lies between the steps of a contraction.
+
+The system zeroes the pages of a new large array one fault at a time. That takes as long as writing
+a result does, so where memory bounds a contraction it is half of the time. Here, the memory of a
+large array goes to a pool when the last array on it is gone, and the next one of that size takes it
+from there. It begins at a page, too, where numpy's begins 16 bytes behind one, so that no vector of
+a result straddles two cache lines.
+
+An array from here does not own its data: its `base` does, as that of a view. The pool keeps at most
+`TENSOROP_POOL` MiB; 0 stands for plain numpy arrays.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+import weakref
+from collections import deque
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorop.config import POOL
+
+Array = NDArray[Any]
+
+LARGE = 1 << 22  # bytes from which on the system maps memory for an array
+_HUGE_PAGE = 1 << 21
+_MIB = 1 << 20
+
+
+class _End(weakref.ref[Any]):
+    """Tells the pool when an array is gone, with the memory that it had."""
+
+    __slots__ = ("memory", "size")
+    __hash__ = object.__hash__  # not that of the array, which has none
+    __eq__ = object.__eq__
+    memory: mmap.mmap
+    size: int
+
+
+class _Pool:
+    """Mappings of arrays that are alive, and of some that are gone: together within the limit, so
+    that nothing has to be decided when an array ends. That may be anywhere, also where an exception
+    of a signal handler would be lost: no Python code runs there.
+
+    The lock may be entered twice by a thread, by way of a signal handler.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._alive: set[_End] = set()
+        self._ended: deque[_End] = deque()
+        self._free: list[tuple[int, mmap.mmap]] = []  # what was given last at the end
+        self._total = 0
+
+    def array(self, size: int) -> Array:
+        """Bytes to put a large array on; `size` is a multiple of a huge page."""
+        with self._lock:
+            memory = self._take(size)
+            if memory is None and not self._room(size):
+                return np.frombuffer(_mapped(size + _HUGE_PAGE), np.uint8)
+            if memory is None:
+                memory = _mapped(size + _HUGE_PAGE)
+                self._total += size
+            base = np.frombuffer(memory, np.uint8)
+            end = _End(base, self._ended.append)
+            end.memory, end.size = memory, size
+            self._alive.add(end)
+            return base
+
+    def _take(self, size: int) -> mmap.mmap | None:
+        self.collect()
+        for i in reversed(range(len(self._free))):
+            if self._free[i][0] == size:
+                return self._free.pop(i)[1]
+        return None
+
+    def _room(self, size: int) -> bool:
+        limit = POOL.value * _MIB
+        if size <= limit:
+            self.shrink(limit - size)
+        return self._total + size <= limit
+
+    def collect(self) -> int:
+        """Bytes that no array uses."""
+        with self._lock:
+            while self._ended:
+                end = self._ended.popleft()
+                self._alive.discard(end)
+                self._free.append((end.size, end.memory))
+            return sum(size for size, _ in self._free)
+
+    def shrink(self, limit: int) -> None:
+        """Return to the system what was given first, until at most `limit` bytes are in use or
+        nothing more is free."""
+        with self._lock:
+            self.collect()
+            while self._free and self._total > limit:
+                self._total -= self._free.pop(0)[0]
+
+
+_pool = _Pool()
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Array:
+    """A new array without gaps, its elements not set: `strides` in bytes, in any order.
+
+    >>> empty((2, 3), np.dtype("f4"), (4, 8)).flags.f_contiguous
+    True
+    """
+    size = prod(shape) * dtype.itemsize
+    if size >= LARGE and POOL.value and hasattr(mmap, "MAP_PRIVATE"):
+        try:
+            base = _pool.array(-(-size // _HUGE_PAGE) * _HUGE_PAGE)
+        except OSError:  # numpy knows the right error
+            return np.ndarray(shape, dtype, None, 0, strides)
+        start = -base.ctypes.data % _HUGE_PAGE
+        return np.ndarray(shape, dtype, base, start, strides)
+    return np.ndarray(shape, dtype, None, 0, strides)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
+
+
+def vector(size: int, dtype: np.dtype[Any]) -> Array:
+    """So many elements in a row, not set."""
+    return empty((size,), dtype, (dtype.itemsize,))
+
+
+def release() -> None:
+    """Return the pool's memory to the system."""
+    _pool.shrink(0)
