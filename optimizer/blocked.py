@@ -95,8 +95,9 @@ def _cut_fastest(op: TensorOp, rows: int, lanes: int) -> TensorOp:
     if not dims or not any(d.strides[IN0] == 1 for d in dims[:-1]):
         return op
     fastest = dims[-1]
-    parts = (lanes, lanes // 2, *range(rows, 7, -1))
-    fitting = (n for n in parts if n > 7 and rows % n == 0 and fastest.size % n == 0)
+    least = 8 if fastest.size <= rows else 4  # a short one is read far along as it is
+    parts = (lanes, lanes // 2, *range(rows, 3, -1))
+    fitting = (n for n in parts if n >= least and rows % n == 0 and fastest.size % n == 0)
     inner = next(fitting, fastest.size)
     return _cut(op, fastest, inner) if inner < fastest.size else op
 
