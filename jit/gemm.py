@@ -83,7 +83,7 @@ class GemmKernel:
 
     def generate(self, target: Target) -> ir.Module:
         described = element(self.dtype)
-        if "packed" not in (self.a, self.b) or self.a != self.b:
+        if (self.a, self.b) != ("packed", "packed"):
             if described.accumulator is not described:
                 raise ValueError(f"{self.dtype} is computed in float32: pack its operands")
             if described.parts == 2:

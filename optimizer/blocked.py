@@ -157,7 +157,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
     axes = axes_of(op)
     batch = [a for a in axes if a.type == DimType.C]
-    batch_shared = threads > 1 and _product(batch) >= 4 * threads
+    batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
     share_m = _evenness(m, rows, inner_threads) >= min(
         0.9, _evenness(n, tile.columns, inner_threads)
@@ -211,17 +211,10 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
         return m.size
     whole_lines = 1
     if any(d.strides[IN0] == 1 for d in m.dimensions):
-        inner = [*m.dimensions[::-1]]
+        inner = m.dimensions[::-1]
         read = next(i for i, d in enumerate(inner) if d.strides[IN0] == 1)
         whole_lines = prod(d.size for d in inner[:read]) * min(inner[read].size, LINE // itemsize)
     return balanced(m.size, max(inside, whole_lines, MIN_ROWS * rows), rows)
-
-
-def _product(axes: list[Axis]) -> int:
-    total = 1
-    for axis in axes:
-        total *= axis.size
-    return total
 
 
 def epilogue_of(op: TensorOp) -> str:
