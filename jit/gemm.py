@@ -13,7 +13,6 @@ numbers and half types are always packed: planar, and as float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,12 +25,12 @@ from tensorop.jit.gemm_abi import GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
     Columns,
+    Errand,
     Multiples,
     PackedColumns,
     Rows,
     StridedColumns,
     TileProduct,
-    errand_depth,
     multiples_of,
 )
 from tensorop.jit.target import Target
@@ -241,19 +240,13 @@ class _MacroKernel:
         """Straight from the accumulators to C where nothing has to be multiplied."""
         code, width, lanes = self.code, columns.columns, self.lanes
         row = self.result.row(m)
+
+        def prefetch(column: Value, count: int) -> None:
+            self.result.prefetch(row, code.add(n, column), count, self.kernel.vectors, lanes)
+
         # Where K is short and nothing is packed, C is small, and in the cache already.
-        prefetch: Callable[[Value], None] | None = None
-        unrolled = self._unroll(self.kernel.vectors * width) > 1
-        if self.kernel.a == "packed" and not unrolled and not self.kernel.batch_reduce:
-
-            def prefetch(column: Value) -> None:
-                self.result.prefetch(row, code.add(n, column), 1, self.kernel.vectors, lanes)
-
-            with code.when(code.less(self.k, errand_depth(width))):
-                self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
-        elif self.kernel.a == "packed" or self.kernel.batch_reduce:
-            self.result.prefetch(row, n, width, self.kernel.vectors, lanes)
-        sums = self._product(address, self.kernel.vectors, columns, lanes, None, prefetch)
+        errand = prefetch if self.kernel.a == "packed" or self.kernel.batch_reduce else None
+        sums = self._product(address, self.kernel.vectors, columns, lanes, None, errand)
         with code.either(self.result.needs_scalars()) as (then, otherwise):
             with then:
                 self.buffer.put(sums, 0, width, lanes)
@@ -283,7 +276,7 @@ class _MacroKernel:
         columns: Columns,
         lanes: int,
         count: Value | None,
-        errand: Callable[[Value], None] | None = None,
+        errand: Errand | None = None,
     ) -> list[Number]:
         code, accumulator = self.code, self.accumulator
         tail = tail_columns(self.kernel.columns)
@@ -307,9 +300,9 @@ class _MacroKernel:
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""
         products = positions * self.accumulator.parts**2
-        if self.kernel.batch_reduce or products < 24:
+        if products < 24:
             return 4
-        return 1 if self.kernel.a == "packed" else 2
+        return 1 if self.kernel.a == "packed" and not self.kernel.batch_reduce else 2
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

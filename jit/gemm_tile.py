@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -29,6 +30,7 @@ Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
 LINE = 64  # bytes of a cache line
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
 LAG = 2  # segments after the last errand
+PER_BLOCK = 2  # columns to run errands for in a block of a batch-reduce
 UNROLL = 2  # steps of K in the loop of a segment
 NEAR = 8 * LINE  # bytes that a panel of B is asked for ahead, into L1
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
@@ -68,9 +70,6 @@ class Rows:
     ahead: Step = 0
     multiples: Multiples | None = None
 
-    def pointer(self, code: Code, block: Value) -> Value:
-        return code.at(self.address, code.mul(block, self.block))
-
     def after(self, code: Code, pointer: Value, steps: int) -> Value:
         """The address some steps of K further."""
         if self.multiples is None:
@@ -97,6 +96,15 @@ class Rows:
                 parts.code.prefetch(parts.code.at(pointer, plane + offset))
 
 
+class Walk(NamedTuple):
+    """Memory that a tile goes through, to read it or to ask for it: where it begins, and the bytes
+    from one step of K, and from one batch-reduce block, to the next."""
+
+    address: Value
+    step: Step
+    block: Step
+
+
 @dataclass(frozen=True)
 class PackedColumns:
     """The broadcast side in a panel: the elements of one step of K are consecutive.
@@ -117,17 +125,13 @@ class PackedColumns:
     stream: Value | None = None
     stream_step: Step = 0
 
-    def pointers(self, code: Code, block: Value) -> list[Value]:
-        return [code.at(self.address, code.mul(block, self.block))]
+    def pointers(self, code: Code) -> list[Value]:
+        """The addresses that the elements of one step of K are reached from."""
+        return [self.address]
 
-    @property
-    def streams(self) -> int:
-        """How many addresses `streamed` gives."""
-        return 0 if self.stream is None else 1
-
-    def streamed(self, code: Code, block: Value) -> list[Value]:
-        """What is asked for meanwhile, each `stream_step` bytes further with every step of K."""
-        return [] if self.stream is None else [self.stream]
+    def streams(self, code: Code) -> list[Walk]:
+        """What is asked for meanwhile."""
+        return [] if self.stream is None else [Walk(self.stream, self.stream_step, 0)]
 
     def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
         """Ask for what will be read later, in the `step`-th of some unrolled steps of K."""
@@ -172,24 +176,22 @@ class StridedColumns:
     stream_block: Step = 0
     stream_step: Step = 0
 
-    def pointers(self, code: Code, block: Value) -> list[Value]:
-        first = code.at(self.address, code.mul(block, self.block))
+    def pointers(self, code: Code) -> list[Value]:
+        """The addresses that the elements of one step of K are reached from."""
         if self.offsets:
-            return [first]
+            return [self.address]
         starts = range(0, self.columns, REACH)
-        return [code.at(first, code.mul(self.multiples[1], start)) for start in starts]
+        return [code.at(self.address, code.mul(self.multiples[1], start)) for start in starts]
 
-    @property
-    def streams(self) -> int:
-        """How many addresses `streamed` gives."""
-        return 0 if self.stream is None else 2
-
-    def streamed(self, code: Code, block: Value) -> list[Value]:
-        """What is asked for meanwhile, each `stream_step` bytes further with every step of K."""
+    def streams(self, code: Code) -> list[Walk]:
+        """What is asked for meanwhile."""
         if self.stream is None:
             return []
-        following = code.at(self.address, code.mul(code.add(block, 1), self.block))
-        return [code.at(self.stream, code.mul(block, self.stream_block)), following]
+        following = code.at(self.address, self.block)
+        return [
+            Walk(self.stream, self.stream_step, self.stream_block),
+            Walk(following, self.stream_step, self.block),
+        ]
 
     def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
         """Ask for what will be read later, in the `step`-th of some unrolled steps of K."""
@@ -208,6 +210,9 @@ class StridedColumns:
 
 Columns = PackedColumns | StridedColumns
 
+# Code that asks for some columns of C: (the first, how many).
+Errand = Callable[[Value, int], None]
+
 
 def opaque(code: Code, address: Value) -> Value:
     """The same address; LLVM can no longer tell where it came from.
@@ -218,11 +223,6 @@ def opaque(code: Code, address: Value) -> Value:
     return code.builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0", [address], False)
 
 
-def errand_depth(columns: int) -> int:
-    """How long K must be for the errands of a tile: their steps, and time for the last of them."""
-    return SEGMENT * (columns + LAG)
-
-
 class TileProduct:
     """The accumulators of a tile after all of K."""
 
@@ -231,83 +231,106 @@ class TileProduct:
         self.code, self.vector, self.parts = vector.code, vector, parts
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
+        pointers = [Walk(p, columns.step, columns.block) for p in columns.pointers(self.code)]
+        self.read = 1 + len(pointers)
+        row = Walk(rows.address, rows.step, rows.block)
+        self.walks = [row, *pointers, *columns.streams(self.code)]
 
     def compute(
         self,
         depth: Value,
         blocks: Value | None,
         unroll: int,
-        errand: Callable[[Value], None] | None = None,
+        errand: Errand | None = None,
     ) -> list[Number]:
         """acc[column * vectors + vector] = the sum of `depth` products, of every block.
 
-        errand: code to run once for every column, a few steps of K apart, before the end of a long
-        K: what it asks of memory should neither come at once nor too late.
+        errand: what is run for every column meanwhile. What it asks of memory should neither come
+        at once, where K is long enough, nor too late.
         """
         zeros = [
             part
             for _ in range(self.rows.vectors * self.columns.columns)
             for part in self.vector.zero
         ]
-        if blocks is None and errand is not None:
-            return self._numbers(self._segments(zeros, depth, errand))
-        if blocks is None:
-            return self._numbers(self._block(self.code.int(0), zeros, depth, unroll))
-        with self.code.repeat(blocks, zeros) as carried:
-            carried.update(self._block(carried.index, carried.values, depth, unroll))
-        return self._numbers(carried.values)
+        values = [*(walk.address for walk in self.walks), *zeros]
+        if blocks is not None:
+            values = self._blocks(values, blocks, depth, unroll, errand)
+        elif errand is not None and unroll == 1:
+            values = self._segments(values, depth, errand)
+        else:
+            if errand is not None:
+                errand(self.code.int(0), self.columns.columns)
+            values = self._block(values, depth, unroll)
+        return self._numbers(values[len(self.walks) :])
 
     def _numbers(self, flat: Sequence[Value]) -> list[Number]:
         parts = self.vector.element.parts
         return [tuple(flat[i : i + parts]) for i in range(0, len(flat), parts)]
 
-    def _start(self, block: Value) -> list[Value]:
-        """The addresses that a loop over K begins with: of A, of B, and what is streamed."""
-        code, columns = self.code, self.columns
-        addresses = [self.rows.pointer(code, block), *columns.pointers(code, block)]
-        return addresses + columns.streamed(code, block)
+    # Loops over K. They carry the addresses that they walk and the sums.
 
-    def _block(self, block: Value, flat: list[Value], depth: Value, unroll: int) -> list[Value]:
+    def _blocks(
+        self,
+        values: list[Value],
+        blocks: Value,
+        depth: Value,
+        unroll: int,
+        errand: Errand | None,
+    ) -> list[Value]:
+        """The blocks of a batch-reduce: where one ends the addresses jump to the next."""
+        code, columns = self.code, self.columns.columns
+        jumps = [code.sub(walk.block, code.mul(walk.step, depth)) for walk in self.walks]
+        some = min(PER_BLOCK, columns)
+        if errand is not None:
+            with code.when(code.less(code.mul(blocks, some), columns)):
+                errand(code.int(0), columns)
+        with code.repeat(blocks, values) as carried:
+            if errand is not None:
+                errand(code.min(code.mul(carried.index, some), columns - some), some)
+            after = self._block(carried.values, depth, unroll)
+            moved = [code.at(*place) for place in zip(after, jumps, strict=False)]
+            carried.update([*moved, *after[len(moved) :]])
+        return carried.values
+
+    def _block(self, values: list[Value], depth: Value, unroll: int) -> list[Value]:
         code = self.code
-        state = self._start(block)
-        values = [*state, *flat]
         if unroll == 1:
             with code.repeat(depth, values) as carried:
                 carried.update(self._steps(carried.values, 1))
-            return carried.values[len(state) :]
+            return carried.values
         whole = code.builder.and_(depth, code.int(-unroll))
         with code.reduce(whole, values, step=unroll) as carried:
             carried.update(self._steps(carried.values, unroll))
         with code.reduce(depth, carried.values, start=whole) as carried:
             carried.update(self._steps(carried.values, 1))
-        return carried.values[len(state) :]
+        return carried.values
 
-    def _segments(
-        self, flat: list[Value], depth: Value, errand: Callable[[Value], None]
-    ) -> list[Value]:
+    def _segments(self, values: list[Value], depth: Value, errand: Errand) -> list[Value]:
         """A block in segments of K, with the errands before the last but LAG of them."""
         code, columns = self.code, self.columns.columns
-        state = self._start(code.int(0))
+        with code.when(code.less(depth, SEGMENT * (columns + LAG))):
+            errand(code.int(0), columns)
         segments = code.builder.udiv(depth, code.int(SEGMENT))
         begin = code.sub(segments, columns + LAG)
-        with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), [*state, *flat]) as carried:
+        with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), values) as carried:
             carried.update(self._steps(carried.values, 1))
         with code.reduce(segments, carried.values) as outer:
             column = code.sub(outer.index, begin)
             due = code.builder.icmp_unsigned("<", column, code.int(columns))
             with code.when(code.builder.and_(code.less(-1, begin), due)):
-                errand(column)
+                errand(column, 1)
             with code.repeat(code.int(SEGMENT // UNROLL), outer.values) as carried:
                 carried.update(self._steps(carried.values, UNROLL))
             outer.update(carried.values)
-        return outer.values[len(state) :]
+        return outer.values
 
     def _steps(self, carried: list[Value], count: int) -> list[Value]:
         """`count` steps of K on [addresses, sums]."""
         code, columns = self.code, self.columns
-        pointers = len(carried) - len(self.vector.zero) * self.rows.vectors * columns.columns
-        (a, *b), sums = carried[:pointers], self._numbers(carried[pointers:])
-        streams = [b.pop() for _ in range(columns.streams)][::-1]
+        a, *b = carried[: self.read]
+        streams = carried[self.read : len(self.walks)]
+        sums = self._numbers(carried[len(self.walks) :])
         if not isinstance(self.rows.step, int):
             a = opaque(code, a)
         if isinstance(columns, StridedColumns):
