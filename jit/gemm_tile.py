@@ -98,11 +98,13 @@ class Rows:
 
 class Walk(NamedTuple):
     """Memory that a tile goes through, to read it or to ask for it: where it begins, and the bytes
-    from one step of K, and from one batch-reduce block, to the next."""
+    from one step of K, and from one batch-reduce block, to the next. last: where the last block is
+    if not after the others."""
 
     address: Value
     step: Step
     block: Step
+    last: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,8 @@ class StridedColumns:
     of many columns: a pointer every seven columns and the strides s, 3s and 5s. With `offsets`
     (byte offsets of the columns, some perhaps repeated) each column has a register of its own.
 
-    Columns of a batch-reduce block usually lie side by side. Then the next block's follow theirs,
-    and are asked for (into L1) as if they did.
+    Columns of a batch-reduce block usually lie side by side. As if they did, those of the next
+    block are asked for (into L1), and in the last block those that the next tile begins with.
 
     stream: what the next call reads and is asked for meanwhile (into L2), `stream_block` bytes
     further with each batch-reduce block; None for nothing. stream_step: bytes of the columns in one
@@ -188,9 +190,10 @@ class StridedColumns:
         if self.stream is None:
             return []
         following = code.at(self.address, self.block)
+        next_tile = code.at(self.address, code.mul(self.multiples[1], self.columns))
         return [
             Walk(self.stream, self.stream_step, self.stream_block),
-            Walk(following, self.stream_step, self.block),
+            Walk(following, self.stream_step, self.block, next_tile),
         ]
 
     def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
@@ -288,9 +291,13 @@ class TileProduct:
         with code.repeat(blocks, values) as carried:
             if errand is not None:
                 errand(code.min(code.mul(carried.index, some), columns - some), some)
-            after = self._block(carried.values, depth, unroll)
-            moved = [code.at(*place) for place in zip(after, jumps, strict=False)]
-            carried.update([*moved, *after[len(moved) :]])
+            values = self._block(carried.values, depth, unroll)
+            last_follows = code.equal(carried.index, code.sub(blocks, 2))
+            for i, (walk, jump) in enumerate(zip(self.walks, jumps, strict=True)):
+                values[i] = code.at(values[i], jump)
+                if walk.last is not None:
+                    values[i] = code.builder.select(last_follows, walk.last, values[i])
+            carried.update(values)
         return carried.values
 
     def _block(self, values: list[Value], depth: Value, unroll: int) -> list[Value]:

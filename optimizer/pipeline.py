@@ -29,6 +29,7 @@ from tensorop.ir import (
 from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.fuse import fuse
+from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.nest import nest
@@ -141,8 +142,12 @@ def _scheduled(
         return blocked(oriented.op, machine, threads, oriented.swapped)
     primitives = _streamed(op) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
-    shared = parallelise(_splittable(ordered.op, threads), threads)
-    notes += [f"order: {ordered.note}", f"parallelise: {shared.note}"]
+    grouped = group(ordered.op, machine)
+    shared = parallelise(_splittable(grouped.op, threads), threads)
+    notes.append(f"order: {ordered.note}")
+    if grouped.op is not ordered.op:
+        notes.append(f"group: {grouped.note}")
+    notes.append(f"parallelise: {shared.note}")
     return nest(shared.op, machine, shared.shares)
 
 

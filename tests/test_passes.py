@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from tensorop import reference
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import can_fuse, fuse
+from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
+from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.parallelise import parallelise
@@ -394,6 +397,54 @@ def test_order_puts_batch_outside_wide_strides_next_and_k_inside() -> None:
     assert [d.name for d in order(op).op.dimensions] == ["d", "c", "b", "e", "a"]
 
 
+TINY = Machine(current_target(), l1=64, l2=256, l3=512)
+
+
+def test_group_keeps_the_meaning() -> None:
+    """Of products of blocks, each cut as many ways as its sizes and tiny caches allow."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for sizes in ((4, 6, 4, 2, 3, 2), (3, 8, 6, 4, 2, 1), (6, 5, 7, 2, 2, 2), (2, 12, 8, 1, 2, 4)):
+        m0, n0, k0, m, n, k = sizes
+        op = contraction(
+            ("M", m0, (k0 * k * m, 0, n0 * n * m)),
+            ("N", n0, (0, k0 * k * n, n * m)),
+            ("K", k0, (k * m, k * n, 0)),
+            ("M", m, (1, 0, 1)),
+            ("N", n, (0, k, m)),
+            ("K", k, (m, 1, 0)),
+        )
+        kernel = tuple(d.executed(E.PRIM) for d in op.dimensions[2:])
+        op = op.with_dimensions((*op.dimensions[:2], *kernel))
+        for l2 in (32, 64, 128, 512, 1 << 20):
+            grouped = group(op, replace(TINY, l2=l2)).op
+            seen.add(tuple(d.type for d in grouped.dimensions if d.exec != E.PRIM))
+            arrays = [rng.random(s, np.float32) for s in (m0 * k0 * m * k, n0 * k0 * n * k)]
+            got, wanted = (np.zeros(m0 * n0 * m * n, np.float32) for _ in range(2))
+            grouped.verify()
+            reference.run(grouped, [*arrays, got])
+            reference.run(op, [*arrays, wanted])
+            np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    assert {len(loops) for loops in seen} == {2, 3, 4}
+
+
+def test_group_of_the_classic_contraction() -> None:
+    op = identify(CLASSIC).op
+    cached = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    loops = [(d.type, d.size) for d in group(op, cached).op.dimensions if d.exec != E.PRIM]
+    assert loops == [(T.N, 2), (T.M, 32), (T.N, 16)]
+    far = [(d.type, d.size) for d in group(op, replace(cached, l3=1 << 20)).op.dimensions[:4]]
+    assert far == [(T.N, 2), (T.M, 32), (T.N, 16), (T.K, 8)]
+    small = [(d.type, d.size) for d in group(op, replace(cached, l2=64 << 10)).op.dimensions[:4]]
+    assert small == [(T.K, 4), (T.M, 32), (T.N, 32), (T.K, 2)]
+    assert group(op, replace(cached, l2=4 << 20)).op == op
+
+
+def test_group_leaves_alone_what_is_no_batch_reduce() -> None:
+    for op in (CLASSIC, order(CLASSIC).op, identify(one_input("sum", ("K", 6, (1, 0)))).op):
+        assert group(op, TINY).op == op
+
+
 @PROPERTY
 @given(strategies.cases(dtypes=DTYPES), st.integers(1, 9))
 def test_parallelise_keeps_the_meaning(case: Case, threads: int) -> None:
@@ -440,4 +491,4 @@ def test_parallelise_never_shares_k() -> None:
 def test_all_passes_in_turn_keep_the_meaning(case: Case, threads: int) -> None:
     op = fuse(normalise(case.op).op).op
     op = identify(split(op, 16).op).op
-    same_meaning(case, parallelise(order(op).op, threads).op)
+    same_meaning(case, parallelise(group(order(op).op, TINY).op, threads).op)
