@@ -26,6 +26,7 @@ __all__ = [
     "BYTE",
     "INT32",
     "KERNEL",
+    "LINE",
     "POINTER",
     "VOID",
     "WORD",
@@ -37,6 +38,7 @@ __all__ = [
 
 WORD = ir.IntType(64)
 BYTE = ir.IntType(8)
+LINE = 64  # bytes of a cache line
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
 Value: TypeAlias = ir.Value
@@ -160,10 +162,19 @@ class Code:
     def store(self, value: Value, address: Value, align: Count = 1) -> None:
         self.builder.store(value, address, align=align)
 
-    def prefetch(self, address: Value, *, near: bool = True) -> None:
-        """Ask for a line that will be read soon, in every cache, or in all but the nearest; any
-        address will do."""
-        flags = [Whole(INT32, flag) for flag in (0, 3 if near else 2, 1)]  # read, keep, data
+    def store_past_caches(self, value: Value, address: Value) -> None:
+        """Store a whole cache line, at a multiple of its size, without reading what was there. A
+        `fence` has to follow before another thread may know."""
+        self.builder.store(value, address, LINE, past_caches=True)
+
+    def fence(self) -> None:
+        """What is stored before is seen by others before what is stored after."""
+        self.builder.fence("seq_cst")
+
+    def prefetch(self, address: Value, *, near: bool = True, write: bool = False) -> None:
+        """Ask for a line that will be read, or written, soon, in every cache, or in all but the
+        nearest; any address will do."""
+        flags = [Whole(INT32, flag) for flag in (1 if write else 0, 3 if near else 2, 1)]  # 1: data
         self.intrinsic("llvm.prefetch.p0", VOID, [address, *flags])
 
     def _word_address(self, record: Value, index: Integer) -> Value:

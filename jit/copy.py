@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import LINE, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, element
 from tensorop.jit.mover import Mover, mover
 from tensorop.jit.target import Target
@@ -35,7 +35,13 @@ UNROLL = 4  # vectors in the body of an inner loop
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 STRIP = 16  # rows of a strip (along)
 STRIP_CHUNKS = 8  # chunks of a strip (across)
+TILE_ROWS = 4  # rows of tiles that are moved together, and
+TILES_AHEAD = 2  # tiles along X that are asked for ahead (streaming, columns not at lines)
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
+
+
+# The first chunk of a block, the end of its chunks, and the table of chunks.
+_Chunks = tuple[Value, Value, Value]
 
 
 class CopyDescriptor(IntEnum):
@@ -85,6 +91,7 @@ class CopyKernel:
 
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (across): no more than runs of Y are long.
+    streaming: the target is more than the caches hold (across).
     """
 
     source: str
@@ -93,6 +100,7 @@ class CopyKernel:
     conj: bool = False
     planar: bool = False
     tile: int = LARGEST_TILE
+    streaming: bool = False
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -107,7 +115,7 @@ class CopyKernel:
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        flags = "_conj" * self.conj + "_planar" * self.planar
+        flags = "_conj" * self.conj + "_planar" * self.planar + "_streaming" * self.streaming
         mode = self.mode if self.mode == "along" else f"across{self.tile}"
         return f"copy_{self.source}_{self.target}_{mode}{flags}"
 
@@ -117,8 +125,12 @@ class CopyKernel:
         block.pad_last_panel()
         if self.mode == "along":
             block.along()
+        elif self.streaming:
+            block.across_streaming()
         else:
             block.across()
+        if self.streaming:
+            code.fence()
         return code.finish()
 
 
@@ -126,7 +138,7 @@ class _Block:
     """The block that a call copies."""
 
     def __init__(self, code: Code, mover: Mover) -> None:
-        self.code, self.mover = code, mover
+        self.code, self.mover, self.past_caches = code, mover, False
         self.source = code.pointer(code.frame, self._word(CopyDescriptor.SOURCE_SLOT))
         self.target = code.pointer(code.frame, self._word(CopyDescriptor.TARGET_SLOT))
         self.x_target = self._pointer(CopyDescriptor.X_TARGET)
@@ -171,14 +183,18 @@ class _Block:
         records: CopyDescriptor,
         begin: CopyDescriptor,
         granule: CopyDescriptor,
-    ) -> tuple[Value, Value, Value]:
-        """The first chunk of the block, the end of its chunks, and the table of them."""
+    ) -> _Chunks:
         code, per = self.code, self._word(granule)
         start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
         blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
         table = self._pointer(begin)
         first = code.word(table, code.builder.udiv(start, per))
         return first, code.word(table, blocks), self._pointer(records)
+
+    def _record(self, records: Value, chunk: Value) -> tuple[Value, Value, Value]:
+        """First position, byte offset, length."""
+        record = self.code.at(records, self.code.mul(chunk, RECORD_BYTES))
+        return (self.code.word(record, 0), self.code.word(record, 1), self.code.word(record, 2))
 
     @contextmanager
     def _records(
@@ -187,8 +203,7 @@ class _Block:
         """A loop over chunks: first position, byte offset, length."""
         code = self.code
         with code.loop(stop, start=first) as chunk:
-            record = code.at(records, code.mul(chunk, RECORD_BYTES))
-            yield (code.word(record, 0), code.word(record, 1), code.word(record, 2))
+            yield self._record(records, chunk)
 
     def _chunks(
         self,
@@ -321,24 +336,123 @@ class _Block:
         """Tiles of a strip of X, one strip for every z: so a row is read on over a few lines that
         follow one another, which is how memory is fast, before the next z is somewhere else."""
         code, d = self.code, CopyDescriptor
-        start = self._of_axis(Frame.START, d.Z_AXIS)
-        stop = code.add(start, self._of_axis(Frame.SIZE, d.Z_AXIS))
-        sources, targets = self._pointer(d.Z_SOURCE), self._pointer(d.Z_TARGET)
         first, end, records = self._chunk_range(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE)
 
         def strips(y_first: Value, y_offset: Value, rows: Value) -> None:
             with (
                 code.loop(end, start=first, step=STRIP_CHUNKS) as strip,
-                code.loop(stop, start=start) as z,
+                self._outside() as (source_offset, target_offset),
             ):
-                source = code.at(self.source, code.word(sources, z))
-                target = code.at(code.at(self.target, y_offset), code.word(targets, z))
+                source = code.at(self.source, source_offset)
+                target = code.at(code.at(self.target, y_offset), target_offset)
                 last = code.min(code.add(strip, STRIP_CHUNKS), end)
                 with self._records(records, strip, last) as (x_first, x_offset, columns):
                     tile = code.at(source, x_offset)
                     self._move_tile(tile, target, (y_first, rows), (x_first, columns))
 
         self._chunks(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE, strips)
+
+    @contextmanager
+    def _outside(self) -> Iterator[tuple[Value, Value]]:
+        """A loop over z: offsets in the source and in the target."""
+        code, d = self.code, CopyDescriptor
+        start = self._of_axis(Frame.START, d.Z_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, d.Z_AXIS))
+        sources, targets = self._pointer(d.Z_SOURCE), self._pointer(d.Z_TARGET)
+        with code.loop(stop, start=start) as z:
+            yield code.word(sources, z), code.word(targets, z)
+
+    def across_streaming(self) -> None:
+        """Where all columns lie alike in cache lines: one row of tiles after the other, which reads
+        as many streams as a tile has rows, on and on, so that the hardware prefetches them, and
+        stores whole lines past the caches. Else some rows of tiles at a time, so that lines are
+        completed while they are in L1, and both sides are asked for."""
+        code, d = self.code, CopyDescriptor
+        xs = self._chunk_range(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE)
+        ys = self._chunk_range(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE)
+        source, target = self.source, self.target
+        with self._outside() as (source_offset, target_offset):
+            self.source = code.at(source, source_offset)
+            self.target = code.at(target, target_offset)
+            if not self.mover.fills_lines:
+                self._columns_of_tiles(xs, ys)
+                return
+            alike, head = self._lie(ys)
+            with code.either(alike) as (then, otherwise):
+                with then:
+                    self._rows_of_tiles(xs, ys, head)
+                with otherwise:
+                    self._columns_of_tiles(xs, ys)
+
+    def _lie(self, ys: _Chunks) -> tuple[Value, Value]:
+        """Whether all columns of the block are consecutive and begin at the same place of a cache
+        line, and how many rows there are to the next line."""
+        code, d = self.code, CopyDescriptor
+        start = self._of_axis(Frame.START, d.X_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, d.X_AXIS))
+        first = code.word(self.x_target, start)
+        with code.reduce(stop, [code.int(0)], start) as columns:
+            apart = code.sub(code.word(self.x_target, columns.index), first)
+            columns.update([code.builder.or_(columns.values[0], apart)])
+        size = code.int(self.mover.stored_bytes)
+        y_first, y_offset, _ = self._record(ys[2], ys[0])
+        with code.reduce(ys[1], [code.int(0)], ys[0]) as rows:
+            position, offset, _ = self._record(ys[2], rows.index)
+            down = code.mul(code.sub(position, y_first), size)
+            gap = code.sub(code.sub(offset, y_offset), down)
+            rows.update([code.builder.or_(rows.values[0], gap)])
+        run = code.equal(rows.values[0], 0)
+        base = code.builder.ptrtoint(code.at(code.at(self.target, y_offset), first), WORD)
+        to_line = code.builder.and_(code.sub(0, base), code.int(LINE - 1))
+        whole = code.equal(code.builder.urem(to_line, size), 0)
+        same = code.equal(code.builder.and_(columns.values[0], code.int(LINE - 1)), 0)
+        alike = code.builder.and_(code.builder.and_(run, same), whole)
+        return alike, code.builder.udiv(to_line, size)
+
+    def _rows_of_tiles(self, xs: _Chunks, ys: _Chunks, head: Value) -> None:
+        """Columns that are consecutive: first `head` rows up to a line, then whole lines."""
+        code, lanes = self.code, self.mover.lanes
+        start, y_offset, _ = self._record(ys[2], ys[0])
+        size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, size)
+        short = code.builder.select(code.equal(head, 0), code.int(0), code.sub(lanes, head))
+        self.past_caches = True
+        with code.loop(stop, start=code.sub(start, short), step=lanes) as line:
+            y = code.max(line, start)
+            rows = code.sub(code.min(code.add(line, lanes), stop), y)
+            down = code.mul(code.sub(y, start), self.mover.stored_bytes)
+            target = code.at(self.target, code.add(y_offset, down))
+            with self._records(xs[2], xs[0], xs[1]) as (x_first, x_offset, columns):
+                source = code.at(self.source, x_offset)
+                self._move_tile(source, target, (y, rows), (x_first, columns))
+        self.past_caches = False
+
+    def _columns_of_tiles(self, xs: _Chunks, ys: _Chunks) -> None:
+        code = self.code
+        last = code.sub(xs[1], 1)
+        with (
+            code.loop(ys[1], start=ys[0], step=TILE_ROWS) as y_start,
+            code.loop(xs[1], start=xs[0]) as x_chunk,
+            code.loop(code.min(code.add(y_start, TILE_ROWS), ys[1]), start=y_start) as y_chunk,
+        ):
+            x_first, x_offset, columns = self._record(xs[2], x_chunk)
+            y_first, y_offset, rows = self._record(ys[2], y_chunk)
+            source, target = code.at(self.source, x_offset), code.at(self.target, y_offset)
+            later = self._record(xs[2], code.min(code.add(x_chunk, TILES_AHEAD), last))
+            self._ask(code.at(self.source, later[1]), target, (y_first, rows), later)
+            self._move_tile(source, target, (y_first, rows), (x_first, columns))
+
+    def _ask(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value, Value]
+    ) -> None:
+        """Ask for the rows of a tile, and for where its columns go."""
+        code = self.code
+        end = code.sub(code.mul(y[1], self.mover.stored_bytes), 1)
+        for i in range(self.mover.lanes):
+            row = code.word(self.y_source, code.add(y[0], code.min(i, code.sub(y[1], 1))))
+            code.prefetch(code.at(source, row))
+            column = code.word(self.x_target, code.add(x[0], code.min(i, code.sub(x[2], 1))))
+            code.prefetch(code.at(code.at(target, column), end), write=True)
 
     def _move_tile(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
@@ -388,7 +502,11 @@ class _Block:
             count = None
             if partial:
                 count = code.builder.select(code.less(i, columns), rows, code.int(0))
-            mover.store(code, number, code.at(target, column), self.plane, count)
+            place = code.at(target, column)
+            if self.past_caches and not partial:
+                mover.store_past_caches(code, number, place)
+            else:
+                mover.store(code, number, place, self.plane, count)
 
     def _scalars(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]

@@ -213,6 +213,10 @@ class Arithmetic:
             return self._masked("load", type_, address, count)
         return self._load_some(type_, address, count)
 
+    def store_past_caches(self, value: Number, address: Value) -> None:
+        """Store `lanes` consecutive elements that are a whole cache line."""
+        self.code.store_past_caches(self._join(value), address)
+
     def store(self, value: Number, address: Value, count: Value | None = None) -> None:
         """Store `lanes` consecutive elements."""
         if not self.element.vectorises:

@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from tensorop.jit.builder import BYTE, POINTER, Code, Value
+from tensorop.jit.builder import BYTE, LINE, POINTER, Code, Value
 from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
-LINE = 64  # bytes of a cache line
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
 LAG = 2  # segments after the last errand
 PER_BLOCK = 2  # columns to run errands for in a block of a batch-reduce

@@ -220,8 +220,14 @@ class Builder(ir.IRBuilder):
     ) -> Instruction:
         return self.define(typ, f"load {written(typ)}, {_operand(address)}, align {align}")
 
-    def store(self, value: Value, address: Value, align: int = 1) -> Instruction:
-        return self._effect(f"store {_operand(value)}, {_operand(address)}, align {align}")
+    def store(
+        self, value: Value, address: Value, align: int = 1, past_caches: bool = False
+    ) -> Instruction:
+        hint = ", !nontemporal !{i32 1}" if past_caches else ""
+        return self._effect(f"store {_operand(value)}, {_operand(address)}, align {align}{hint}")
+
+    def fence(self, ordering: str) -> Instruction:
+        return self._effect(f"fence {ordering}")
 
     def reserve(self, type_: ir.Type, count: int, align: int) -> Instruction:
         """`count` elements on the stack."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import LINE, Code, Value
 from tensorop.jit.elements import Arithmetic, Element, Number, element
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
@@ -55,6 +55,16 @@ class Mover:
             return
         vector.store(number[:1], address, count)
         vector.store(number[1:], code.at(address, plane), count)
+
+    def store_past_caches(self, code: Code, number: Number, address: Value) -> None:
+        """`store` for a target that the caches will not hold; see `fills_lines`."""
+        vector = Arithmetic(code, self.stored, self.lanes * self.units)
+        vector.store_past_caches(number, address)
+
+    @property
+    def fills_lines(self) -> bool:
+        """Whether what is stored at once is a whole cache line."""
+        return not self.planar and self.lanes * self.stored_bytes == LINE
 
     def _units(self, code: Code, count: Value | None) -> Value | None:
         return count if count is None or self.units == 1 else code.mul(count, self.units)

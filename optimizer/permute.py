@@ -4,13 +4,15 @@ The dimensions that step least in the source form one axis (X), those that step 
 another (Y); a tile of both is transposed in registers. Small leading dimensions are grouped until
 a tile is full: an axis may run over several dimensions, since the kernel reads and stores through
 offset tables. Where source and target share their fastest dimension there is nothing to transpose:
-runs of it are moved along Y. The other dimensions are loops, in the order of the target.
+runs of it are moved along Y. The other dimensions are loops, in the order of the target. What does
+not fit in the caches is read and written in longer runs.
 
 Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition C++ library (2017).
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal
 
 from tensorop.ir import (
@@ -26,11 +28,14 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.jit.copy import CopyKernel
+from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import balanced
 from tensorop.optimizer.machine import Machine
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
+PAGE = 4096  # bytes of X that a large target is read on for: hardware prefetches within a page
+LONG_Y = 512  # positions of Y in a call then
 TABLE = 1 << 15  # positions of an axis that offset tables may cover
 IN, OUT = 0, 1
 
@@ -43,16 +48,22 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     op : TensorOp
         Fused; all C.
     """
-    x_dims, y_dims = _grouped(op)
+    size = element(op.dtype).size
+    # Half of L3: source and target together are more than it holds.
+    large = prod(d.size for d in op.dimensions) * size > machine.l3 // 2
+    full = (PAGE // size, LONG_Y) if large else (FULL, FULL)
+    x_dims, y_dims = _grouped(op, full)
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
     mode: Literal["along", "across"] = "along" if along else "across"
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     dtype = op.dtype
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    call = Call(CopyKernel(dtype, dtype, mode, conj=conj), (IN, OUT), ("X", "Y"))
+    streaming = large and not along
+    kernel = CopyKernel(dtype, dtype, mode, conj=conj, streaming=streaming)
+    call = Call(kernel, (IN, OUT), ("X", "Y"))
     body: tuple[Step, ...] = (call,)
-    block = balanced(x.size, BLOCK if not along else 4096, 64)
+    block = balanced(x.size, PAGE // size if streaming else 4096 if along else BLOCK, 64)
     if block < x.size:
         body = (Loop("X", block, ExecType.SEQ, body),)
     rest = [d for d in op.dimensions if d not in x_dims and d not in y_dims]
@@ -62,7 +73,7 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     for axis in outer:
         shared *= axis.size
     share_loops = threads > 1 and shared >= 2 * threads
-    rows = balanced(y.size, BLOCK, 64)
+    rows = balanced(y.size, LONG_Y if streaming else BLOCK, 64)
     if threads > 1 and not share_loops:
         rows = min(rows, balanced(y.size, max(1, y.size // (4 * threads)), 16))
         body = (Loop("Y", rows, ExecType.SHARED, body),)
@@ -79,7 +90,7 @@ def _names(dims: list[Dimension]) -> str:
     return ", ".join(f"{d.name or d.type}={d.size}" for d in dims) or "nothing"
 
 
-def _grouped(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
+def _grouped(op: TensorOp, full: tuple[int, int]) -> tuple[list[Dimension], list[Dimension]]:
     """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
     one in the target, while they are needed to fill a tile and the tables stay small."""
     by_source = sorted(op.dimensions, key=lambda d: abs(d.strides[IN]) or 1 << 62)
@@ -88,12 +99,12 @@ def _grouped(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
     y: list[Dimension] = []
     shared_fastest = bool(by_source) and by_source[0] is by_target[0]
     for _ in op.dimensions:
-        for group, order in ((x, by_source), (y, by_target)):
+        for group, order, enough in ((x, by_source, full[0]), (y, by_target, full[1])):
             if shared_fastest and group is y and not x:
                 continue
             free = [d for d in order if not any(d is other for other in (*x, *y))]
             size = _size(group)
-            if not free or (group and (size >= FULL or size * free[0].size > TABLE)):
+            if not free or (group and (size >= enough or size * free[0].size > TABLE)):
                 continue
             group.insert(0, free[0])
     return x, y

@@ -1,8 +1,8 @@
 """Schedules as text: what `plan.explain()` prints.
 
-    C = "ij,jk->ik"                   the spec, the dimensions, what each pass did and why, and
-    for N in blocks of 96:            the loop nest with its kernels, outermost first
-      pack in1 ...
+C = "ij,jk->ik"                   the spec, the dimensions, what each pass did and why, and
+for N in blocks of 96:            the loop nest with its kernels, outermost first
+  pack in1 ...
 """
 
 from __future__ import annotations

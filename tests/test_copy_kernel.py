@@ -42,6 +42,7 @@ class Case:
     granule: int = 8
     at_end: bool = True
     backwards: bool = False  # the source's y steps are negative
+    alike: bool = False  # all columns lie alike in cache lines
 
 
 class Call:
@@ -102,7 +103,8 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
         y_target = rng.permutation(y_size) * (int(x_target.max()) + 1)
     else:
         y_target = runs(rng, y_size, case.y_run, 2)
-        x_target = rng.permutation(x_size) * (int(y_target.max()) + 1)
+        pitch = int(y_target.max()) + 1
+        x_target = rng.permutation(x_size) * (-(-pitch // 64) * 64 if case.alike else pitch)
     from_ = np.add.outer(y_source, x_source)
     to = np.add.outer(y_target, x_target)
     # Across there is a third axis, whose first position is not in the block.
@@ -172,6 +174,23 @@ CASES = [
 def test_copy_moves_the_block_and_nothing_else(dtype: str, mode: Any, target: Target) -> None:
     kernel = CopyKernel(dtype, dtype, mode)
     for seed, case in enumerate(CASES):
+        check_copy(kernel, target, case, seed)
+
+
+LINES = [
+    Case(64, 64, granule=64, y_run=1000, alike=True),
+    Case(70, 130, granule=16, y_run=1000, start=(1, 1), at_end=False, alike=True),
+    Case(33, 40, y_run=1000, start=(1, 2), backwards=True, alike=True),
+    Case(5, 3, granule=16, y_run=1000, alike=True),
+    Case(20, 96, granule=32, y_run=32, alike=True),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_streaming_copy(dtype: str, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, "across", streaming=True)
+    for seed, case in enumerate([*CASES, *LINES]):
         check_copy(kernel, target, case, seed)
 
 

@@ -1,0 +1,91 @@
+"""Permuting copies of every rank and element size, as for targets that fit in the caches and as for
+those that do not, against numpy's transposition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tensorop.bind import bind
+from tensorop.ir import Call, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
+from tensorop.jit.copy import CopyKernel
+from tensorop.jit.target import current_target
+from tensorop.optimizer.fuse import fuse
+from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.permute import permute
+from tensorop.runtime import prepare, run, scalars
+from tests.strategies import numpy_dtype
+
+HOST = host_machine()
+SMALL = replace(HOST, l3=1 << 10)
+GUARD = 5  # elements in front of and behind the target, which also put it anywhere in a line
+
+
+def draw(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A shape, and a permutation that does not leave the last axis where it is."""
+    rank = int(rng.integers(2, 7))
+    sizes: list[int] = []
+    for _ in range(rank):
+        room = max(2, 300_000 // prod(sizes))
+        sizes.append(min(int(rng.choice((2, 3, 5, 8, 16, 17, 33, 64, 100, 160))), room))
+    while (axes := tuple(rng.permutation(rank).tolist()))[-1] == rank - 1:
+        pass
+    return tuple(sizes), axes
+
+
+def operation(source: NDArray[Any], out: NDArray[Any], dtype: str) -> TensorOp:
+    dimensions = tuple(
+        Dimension(DimType.C, size, (a // source.itemsize, b // source.itemsize))
+        for size, a, b in zip(source.shape, source.strides, out.strides, strict=True)
+    )
+    return fuse(
+        TensorOp((Tensor("in0", dtype), Tensor("out", dtype)), dimensions, Primitive.COPY)
+    ).op
+
+
+def execute(schedule: Schedule, arrays: list[NDArray[Any]], threads: int) -> None:
+    bound = bind(schedule, current_target())
+    one = arrays[0].dtype.type(1)
+    plan = prepare(
+        bound.node,
+        bound.frame,
+        scratch_bytes=max(bound.scratch_bytes, 1),
+        scratch_slots=bound.scratch_slots,
+        long=True,
+        threads=threads,
+        defaults=scalars(one, one),
+        keep=bound,
+    )
+    source, out = arrays
+    run(plan, source, 0, out)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
+def test_any_permutation(dtype: str, threads: int) -> None:
+    rng = np.random.default_rng(threads)
+    kind = numpy_dtype(dtype)
+    streamed = 0
+    for trial in range(40):
+        shape, axes = draw(rng)
+        source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
+        memory = np.zeros(source.size + 16 * GUARD, kind)
+        first = GUARD + int(rng.integers(0, 16))
+        permuted = source.reshape(shape).transpose(axes)
+        out = memory[first : first + source.size].reshape(permuted.shape)
+        op = operation(permuted, out, dtype)
+        schedule = permute(op, SMALL if trial % 4 else HOST, threads)
+        schedule.verify()
+        kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
+        streamed += any(isinstance(k, CopyKernel) and k.streaming for k in kernels)
+        expected = memory.view(np.uint8).copy()
+        place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
+        expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
+        execute(schedule, [source, memory[first:]], threads)
+        np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str((shape, axes)))
+    assert streamed > 20
