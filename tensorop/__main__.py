@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
         "--peers",
         type=lambda text: tuple(filter(None, text.split(","))),
         metavar="NAMES",
-        help="libraries besides numpy: torch, pytblis (default: torch for tccg)",
+        help="libraries besides numpy: torch, pytblis (default: torch for gemm, permute and tccg)",
     )
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     commands.add_parser("info", help="the machine, the versions and the settings in force")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from tensorop.bench import worker
 from tensorop.bench.cases import (
     Case,
+    gemm_cases,
+    permute_cases,
     quick_cases,
     rows,
     scaled,
@@ -86,6 +89,27 @@ def test_tccg_is_scaled_and_reversed(dtype: str) -> None:
 
 def split(text: str) -> list[list[str]]:
     return [pair.split("=") for pair in text.split()]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
+def test_permutations_are_what_they_say(dtype: str) -> None:
+    cases = permute_cases(dtype)
+    assert len(cases) == 32 and len({case.name for case in cases}) == 32
+    for case in cases:
+        source, target = case.terms
+        assert sorted(source) == sorted(target) and case.returns_view
+        together = [a + b for a, b in pairwise(target) if a + b in source]
+        assert not together or case.name.startswith("trus")
+        assert case.points * np.dtype(dtype).itemsize == pytest.approx(1 << 26, rel=0.35)
+    moved = [case for case in cases[2:] if case.terms[0][-1] != case.terms[1][-1]]
+    assert len(moved) >= 20
+    assert cases == permute_cases(dtype)
+
+
+def test_products_of_every_transposition() -> None:
+    cases = gemm_cases("float64")
+    assert {case.spec for case in cases} == {"ik,kj->ij", "ki,kj->ij", "ik,jk->ij", "ki,jk->ij"}
+    assert sorted(case.flops for case in cases) == [2 * 1024**3] * 4 + [2 * 2048**3] * 4
 
 
 def test_work_of_a_case() -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 
@@ -222,6 +223,46 @@ def tccg_cases(dtype: str = "float32", gflop: float = 2.0) -> list[Case]:
         for kind, group, _set, original, _column, spec, sizes, _gflop in rows("tccg")
         if kind == wanted
     ]
+
+
+def gemm_cases(dtype: str = "float32") -> list[Case]:
+    """Square products of two orders, each operand as it lies or transposed."""
+    terms = {"plain": "ik,kj", "A transposed": "ki,kj", "B transposed": "ik,jk", "both": "ki,jk"}
+    return [
+        Case(f"{n}^3, {name}", f"{inputs}->ij", tuple((label, n) for label in "ijk"), dtype)
+        for n in (1024, 2048)
+        for name, inputs in terms.items()
+    ]
+
+
+PERMUTED_BYTES = 1 << 26
+PERMUTATIONS = 30  # at random, of which
+MOVED = 20  # have another last axis for certain
+
+
+def permute_cases(dtype: str = "float32") -> list[Case]:
+    """Permutations over 64 MiB: two known ones and random ones, always the same. Axes that would
+    stay together are one, so that the rank says how hard it is."""
+    elements = PERMUTED_BYTES // np.dtype(dtype).itemsize
+    side = round(elements ** (1 / 4))
+    known = [Case(f"{a} -> {b}", f"{a}->{b}", tuple((label, side) for label in a), dtype)
+             for a, b in (("trus", "turs"), ("abcd", "dcba"))]  # fmt: skip
+    rng = np.random.default_rng(0)
+    cases: list[Case] = []
+    while len(cases) < PERMUTATIONS:
+        rank = int(rng.integers(2, 7))
+        axes = rng.permutation(rank).tolist()
+        if any(b == a + 1 for a, b in pairwise(axes)):
+            continue
+        if len(cases) < MOVED and axes[-1] == rank - 1:
+            continue
+        parts = rng.dirichlet(np.full(rank, 4.0))
+        sizes = [max(2, round(elements**part)) for part in parts.tolist()]
+        source = "abcdef"[:rank]
+        target = "".join(source[axis] for axis in axes)
+        extents = tuple(zip(source, sizes, strict=True))
+        cases.append(Case(f"random {len(cases)}", f"{source}->{target}", extents, dtype))
+    return known + cases
 
 
 def seed_operations(dtype: str = "float32") -> list[Operation]:

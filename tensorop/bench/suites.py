@@ -13,14 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tensorop.bench.cases import Case, Operation, quick_cases, seed_operations, tccg_cases
+from tensorop.bench.cases import (
+    Case,
+    Operation,
+    gemm_cases,
+    permute_cases,
+    quick_cases,
+    seed_operations,
+    tccg_cases,
+)
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, OperationRun, on, roof_of
 from tensorop.bench.measure import MIN_ROUNDS, Contestant, interleave, ratio
 from tensorop.bench.peers import Peer, PeerError, find_peers
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 
-SUITES = ("quick", "seed", "tccg")
-DEFAULT_PEERS = {"quick": (), "seed": (), "tccg": ("torch",)}
+CASES = {"quick": quick_cases, "gemm": gemm_cases, "permute": permute_cases, "tccg": tccg_cases}
+SUITES = (*CASES, "seed")
+DEFAULT_PEERS = {"gemm": ("torch",), "permute": ("torch",), "tccg": ("torch",)}
 
 
 @dataclass(frozen=True)
@@ -99,8 +108,7 @@ def cases_of(options: Options) -> list[Case] | list[Operation]:
     """The cases of a suite whose names contain `only`."""
     if options.suite == "seed":
         return [op for op in seed_operations(options.dtype) if options.only in op.name]
-    make = {"quick": quick_cases, "tccg": tccg_cases}[options.suite]
-    return [case for case in make(options.dtype) if options.only in case.name]
+    return [case for case in CASES[options.suite](options.dtype) if options.only in case.name]
 
 
 def measure_roofs(options: Options) -> dict[int, tuple[float, float]]:
@@ -132,7 +140,7 @@ class Bench:
     def __enter__(self) -> Bench:
         self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="tensorop-bench-")))
         wanted = self.options.peers
-        others = DEFAULT_PEERS[self.options.suite] if wanted is None else wanted
+        others = DEFAULT_PEERS.get(self.options.suite, ()) if wanted is None else wanted
         for threads in self.options.threads:
             found = find_peers(threads, others)
             self.peers[threads] = [peer for peer in found if self._started(peer)]
