@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import LINE, WORD, Code, Value
+from tensorop.jit.builder import BYTE, LINE, WORD, Code, Value
 from tensorop.jit.elements import Arithmetic, element
 from tensorop.jit.mover import Mover, mover
 from tensorop.jit.target import Target
@@ -36,6 +36,7 @@ FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by
 STRIP = 16  # rows of a strip (along)
 STRIP_CHUNKS = 8  # chunks of a strip (across)
 TILE_ROWS = 4  # rows of tiles that are moved together, and
+LONG_ROWS = 400  # positions of X from which on rows of windows pay (streaming)
 TILES_AHEAD = 2  # tiles along X that are asked for ahead (streaming, columns not at lines)
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
@@ -377,16 +378,21 @@ class _Block:
             if not self.mover.fills_lines:
                 self._columns_of_tiles(xs, ys)
                 return
-            alike, head = self._lie(ys)
-            with code.either(alike) as (then, otherwise):
+            run, alike, head = self._lie(ys)
+            size = self._of_axis(Frame.SIZE, d.X_AXIS)
+            long = code.builder.and_(run, code.less(LONG_ROWS - 1, size))
+            with code.either(code.builder.and_(run, alike)) as (then, else_):
                 with then:
                     self._rows_of_tiles(xs, ys, head)
-                with otherwise:
-                    self._columns_of_tiles(xs, ys)
+                with else_, code.either(long) as (windows, otherwise):
+                    with windows:
+                        self._rows_of_windows(xs, ys)
+                    with otherwise:
+                        self._columns_of_tiles(xs, ys)
 
-    def _lie(self, ys: _Chunks) -> tuple[Value, Value]:
-        """Whether all columns of the block are consecutive and begin at the same place of a cache
-        line, and how many rows there are to the next line."""
+    def _lie(self, ys: _Chunks) -> tuple[Value, Value, Value]:
+        """Whether the columns of the block are consecutive, whether all begin at the same place of
+        a cache line, and how many rows there are in the first to the next line."""
         code, d = self.code, CopyDescriptor
         start = self._of_axis(Frame.START, d.X_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, d.X_AXIS))
@@ -406,8 +412,7 @@ class _Block:
         to_line = code.builder.and_(code.sub(0, base), code.int(LINE - 1))
         whole = code.equal(code.builder.urem(to_line, size), 0)
         same = code.equal(code.builder.and_(columns.values[0], code.int(LINE - 1)), 0)
-        alike = code.builder.and_(code.builder.and_(run, same), whole)
-        return alike, code.builder.udiv(to_line, size)
+        return code.builder.and_(run, whole), same, code.builder.udiv(to_line, size)
 
     def _rows_of_tiles(self, xs: _Chunks, ys: _Chunks, head: Value) -> None:
         """Columns that are consecutive: first `head` rows up to a line, then whole lines."""
@@ -426,6 +431,60 @@ class _Block:
                 source = code.at(self.source, x_offset)
                 self._move_tile(source, target, (y, rows), (x_first, columns))
         self.past_caches = False
+
+    def _rows_of_windows(self, xs: _Chunks, ys: _Chunks) -> None:
+        """Consecutive columns that begin anywhere in a line: of two tiles one below the other each
+        column has a line somewhere. The first and the last rows are stored as they are."""
+        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
+        start, y_offset, _ = self._record(ys[2], ys[0])
+        count = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, count)
+        windows = code.builder.udiv(code.max(code.sub(count, lanes - 1), 0), code.int(lanes))
+        tail = code.add(start, code.mul(windows, lanes))
+
+        def at_row(y: Value) -> Value:
+            down = code.mul(code.sub(y, start), size)
+            return code.at(self.target, code.add(y_offset, down))
+
+        with code.loop(2) as end:
+            first = code.equal(end, 0)
+            low = code.builder.select(first, start, tail)
+            high = code.builder.select(first, code.min(code.add(start, lanes), tail), stop)
+            with code.loop(high, start=low, step=lanes) as y:
+                rows = code.min(lanes, code.sub(high, y))
+                with self._records(xs[2], xs[0], xs[1]) as (x_first, x_offset, columns):
+                    source = code.at(self.source, x_offset)
+                    self._move_tile(source, at_row(y), (y, rows), (x_first, columns))
+        room = code.stack(BYTE, 2 * lanes * LINE)
+        with code.loop(tail, start=start, step=lanes) as y:
+            target = at_row(y)
+            with self._records(xs[2], xs[0], xs[1]) as (x_first, x_offset, columns):
+                source = code.at(self.source, x_offset)
+                with code.either(code.equal(columns, lanes)) as (full, partial):
+                    with full:
+                        self._store_lines(source, target, y, x_first, room)
+                    with partial:
+                        place = (y, code.int(lanes)), (x_first, columns)
+                        self._transpose(source, target, *place, partial=True)
+
+    def _store_lines(
+        self, source: Value, target: Value, y: Value, x_first: Value, room: Value
+    ) -> None:
+        """The first whole line of each column from row `y` on, past the caches."""
+        code, mover = self.code, self.mover
+        for below in range(2):
+            loaded = []
+            for i in range(mover.lanes):
+                row = code.word(self.y_source, code.add(y, below * mover.lanes + i))
+                loaded.append(mover.load(code, code.at(source, row)))
+            for i, number in enumerate(mover.transposed(code, loaded)):
+                mover.store(code, number, code.at(room, (2 * i + below) * LINE), self.plane)
+        for i in range(mover.lanes):
+            column = code.at(target, code.word(self.x_target, code.add(x_first, i)))
+            address = code.builder.ptrtoint(column, WORD)
+            up = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
+            line = mover.stored_vector(code, code.at(code.at(room, 2 * i * LINE), up))
+            mover.store_past_caches(code, line, code.at(column, up))
 
     def _columns_of_tiles(self, xs: _Chunks, ys: _Chunks) -> None:
         code = self.code

@@ -56,6 +56,10 @@ class Mover:
         vector.store(number[:1], address, count)
         vector.store(number[1:], code.at(address, plane), count)
 
+    def stored_vector(self, code: Code, address: Value) -> Number:
+        """Load what `store` stored."""
+        return Arithmetic(code, self.stored, self.lanes * self.units).load(address)
+
     def store_past_caches(self, code: Code, number: Number, address: Value) -> None:
         """`store` for a target that the caches will not hold; see `fills_lines`."""
         vector = Arithmetic(code, self.stored, self.lanes * self.units)

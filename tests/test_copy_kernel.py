@@ -183,6 +183,8 @@ LINES = [
     Case(33, 40, y_run=1000, start=(1, 2), backwards=True, alike=True),
     Case(5, 3, granule=16, y_run=1000, alike=True),
     Case(20, 96, granule=32, y_run=32, alike=True),
+    Case(405, 77, granule=16, y_run=1000, start=(1, 1)),
+    Case(500, 12, granule=16, y_run=1000, at_end=False),
 ]
 
 
