@@ -11,7 +11,8 @@ import pytest
 from tensorop.ir import Axis, Dimension, DimType
 from tensorop.jit.abi import AxisSlot, Frame, Slot
 from tensorop.jit.compiler import kernel_address
-from tensorop.jit.copy import CopyDescriptor, CopyKernel
+from tensorop.jit.copy import CopyKernel
+from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.elements import element
 from tensorop.jit.tables import chunks, offsets
 from tensorop.jit.target import Target

@@ -1,0 +1,126 @@
+"""Copies whose X is consecutive in the source and in the target: chunks are moved as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import Value
+from tensorop.jit.copy_abi import CopyDescriptor
+from tensorop.jit.copy_block import Block
+
+LONG = 8  # vectors from which on a chunk is walked along X inside
+UNROLL = 4  # vectors in the body of an inner loop
+STRIP = 16  # rows of a strip
+
+
+class Along(Block):
+    """Every chunk of X, for every y."""
+
+    def copy(self) -> None:
+        code, xs = self.code, self._xs()
+        self.y_target = self._pointer(CopyDescriptor.Y_TARGET)
+        start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
+        # In strips, so that the rows of a strip are read on from chunk to chunk: few pages at a
+        # time, each as a stream that the hardware prefetches.
+        with code.loop(stop, start=start, step=STRIP) as y:
+            self.y_start, self.y_stop = y, code.min(code.add(y, STRIP), stop)
+            with self._records(xs) as (first, offset, length):
+                self._move_chunk(first, offset, length)
+
+    def _move_chunk(self, first: Value, offset: Value, length: Value) -> None:
+        code, lanes = self.code, self.mover.lanes
+        source = code.at(self.source, offset)
+        target = code.at(self.target, code.word(self.x_target, first))
+        with code.either(code.less(LONG * lanes - 1, length)) as (long, short):
+            with long, code.loop(self.y_stop, start=self.y_start) as y:
+                self._move_run(*self._places(source, target, y), length)
+            with short:
+                self._move_columns(source, target, length)
+
+    def _places(self, source: Value, target: Value, y: Value) -> tuple[Value, Value]:
+        code = self.code
+        source = code.at(source, code.word(self.y_source, y))
+        return source, code.at(target, code.word(self.y_target, y))
+
+    def _move_run(self, source: Value, target: Value, length: Value) -> None:
+        """One y of a long chunk."""
+        code, lanes = self.code, self.mover.lanes
+        body = lanes * UNROLL
+        unrolled = code.sub(length, code.builder.urem(length, code.int(body)))
+        with code.loop(unrolled, step=body) as i:
+            self._move(source, target, i, UNROLL)
+        whole = code.builder.and_(length, code.int(-lanes))
+        with code.loop(whole, start=unrolled, step=lanes) as i:
+            self._move(source, target, i, 1)
+        self._rest(whole, length, lambda i, count: self._move(source, target, i, 1, count))
+
+    def _move_columns(self, source: Value, target: Value, length: Value) -> None:
+        """Every y of one or two vectors at a time of a short chunk."""
+        code, lanes = self.code, self.mover.lanes
+        pairs = code.builder.and_(length, code.int(-2 * lanes))
+        whole = code.builder.and_(length, code.int(-lanes))
+        with code.loop(pairs, step=2 * lanes) as i:
+            self._move_column(source, target, i, 2)
+        with code.loop(whole, start=pairs, step=lanes) as i:
+            self._move_column(source, target, i, 1)
+        self._rest(whole, length, lambda i, n: self._move_column(source, target, i, 1, n))
+
+    def _rest(
+        self, whole: Value, length: Value, move: Callable[[Value, Value | None], None]
+    ) -> None:
+        """The elements behind the last whole vector: one alone or without masks as scalars, which
+        is what a count of None means for them."""
+        code, mover = self.code, self.mover
+        if mover.lanes == 1:
+            return
+        vectors = mover
+        scalar = replace(mover, lanes=1)
+        if not mover.masks(code.target):
+            self.mover = scalar
+            with code.loop(length, start=whole) as i:
+                move(i, None)
+        else:
+            rest = code.sub(length, whole)
+            with code.when(code.equal(rest, 1)):
+                self.mover = scalar
+                move(whole, None)
+                self.mover = vectors
+            with code.when(code.less(1, rest)):
+                move(whole, rest)
+        self.mover = vectors
+
+    def _move_column(
+        self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None
+    ) -> None:
+        code = self.code
+        source = code.at(source, code.mul(i, self.mover.source_bytes))
+        target = code.at(target, code.mul(i, self.mover.stored_bytes))
+        rows = UNROLL // vectors
+        size = code.sub(self.y_stop, self.y_start)
+        unrolled = code.add(self.y_start, code.builder.and_(size, code.int(-rows)))
+        for start, stop, step in (
+            (self.y_start, unrolled, rows),
+            (unrolled, self.y_stop, 1),
+        ):
+            with code.loop(stop, start=start, step=step) as y:
+                for row in range(step):
+                    places = self._places(source, target, code.add(y, row))
+                    self._move(*places, code.int(0), vectors, count)
+
+    def _move(
+        self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None
+    ) -> None:
+        """Vectors from element `i` on."""
+        code, mover = self.code, self.mover
+        source = code.at(source, code.mul(i, mover.source_bytes))
+        target = code.at(target, code.mul(i, mover.stored_bytes))
+        steps = [vector * mover.lanes for vector in range(vectors)]
+        numbers = [
+            mover.load(code, code.at(source, step * mover.source_bytes), count) for step in steps
+        ]
+        for step, number in zip(steps, numbers, strict=True):
+            place = code.at(target, step * mover.stored_bytes)
+            mover.store(code, number, place, self.plane, count)

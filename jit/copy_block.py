@@ -1,0 +1,106 @@
+"""What every copy kernel does with its block: reads the descriptor, walks chunks, pads a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tensorop.jit.abi import WORD as WORD_BYTES
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.copy_abi import CopyDescriptor
+from tensorop.jit.elements import Arithmetic, element
+from tensorop.jit.mover import Mover
+
+RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of an axis in a block, and the table of chunks (jit/tables.py)."""
+
+    first: Value
+    stop: Value
+    records: Value
+
+
+class Block:
+    """The block that a call copies."""
+
+    def __init__(self, code: Code, mover: Mover) -> None:
+        self.code, self.mover = code, mover
+        self.source = code.pointer(code.frame, self._word(CopyDescriptor.SOURCE_SLOT))
+        self.target = code.pointer(code.frame, self._word(CopyDescriptor.TARGET_SLOT))
+        self.x_target = self._pointer(CopyDescriptor.X_TARGET)
+        self.y_source = self._pointer(CopyDescriptor.Y_SOURCE)
+        self.plane = self._word(CopyDescriptor.PLANE)
+
+    def _word(self, word: CopyDescriptor) -> Value:
+        return self.code.word(self.code.descriptor, word)
+
+    def _pointer(self, word: CopyDescriptor) -> Value:
+        return self.code.pointer(self.code.descriptor, word)
+
+    def _of_axis(self, base: Frame, axis: CopyDescriptor) -> Value:
+        """START or SIZE of an axis."""
+        return self.code.word(self.code.frame, self.code.add(self._word(axis), base))
+
+    def copy(self) -> None:
+        """Copy the block."""
+        raise NotImplementedError
+
+    def pad_last_panel(self) -> None:
+        """Zero a panel that the block fills only in part."""
+        code, width = self.code, self._word(CopyDescriptor.WIDTH)
+        with code.when(code.nonzero(width)):
+            start = self._of_axis(Frame.START, CopyDescriptor.LANES_AXIS)
+            size = self._of_axis(Frame.SIZE, CopyDescriptor.LANES_AXIS)
+            whole = code.mul(code.builder.udiv(size, width), width)
+            with code.when(code.less(whole, size)):
+                row = self._word(CopyDescriptor.ROW)
+                depth = self._of_axis(Frame.SIZE, CopyDescriptor.DEPTH_AXIS)
+                panel = self._pointer(CopyDescriptor.LANES_TARGET)
+                offset = code.word(panel, code.add(start, whole))
+                self._zero(code.at(self.target, offset), code.mul(row, depth))
+
+    def _zero(self, address: Value, count: Value) -> None:
+        code, width = self.code, self.code.target.vector_bytes
+        whole = code.builder.and_(count, code.int(-width))
+        for lanes, start, stop in ((width, code.int(0), whole), (1, whole, count)):
+            zeros = Arithmetic(code, element("uint8"), lanes)
+            with code.loop(stop, start=start, step=lanes) as i:
+                zeros.store(zeros.zero, code.at(address, i))
+
+    def _xs(self) -> Chunks:
+        d = CopyDescriptor
+        return self._chunks(d.X_AXIS, d.X_CHUNKS, d.X_BEGIN, d.X_GRANULE)
+
+    def _ys(self) -> Chunks:
+        d = CopyDescriptor
+        return self._chunks(d.Y_AXIS, d.Y_CHUNKS, d.Y_BEGIN, d.Y_GRANULE)
+
+    def _chunks(
+        self,
+        axis: CopyDescriptor,
+        records: CopyDescriptor,
+        begin: CopyDescriptor,
+        granule: CopyDescriptor,
+    ) -> Chunks:
+        code, per = self.code, self._word(granule)
+        start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
+        blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
+        table = self._pointer(begin)
+        first = code.word(table, code.builder.udiv(start, per))
+        return Chunks(first, code.word(table, blocks), self._pointer(records))
+
+    def _record(self, chunks: Chunks, chunk: Value) -> tuple[Value, Value, Value]:
+        """First position, byte offset, length."""
+        record = self.code.at(chunks.records, self.code.mul(chunk, RECORD_BYTES))
+        return (self.code.word(record, 0), self.code.word(record, 1), self.code.word(record, 2))
+
+    @contextmanager
+    def _records(self, chunks: Chunks) -> Iterator[tuple[Value, Value, Value]]:
+        """A loop over chunks: first position, byte offset, length."""
+        with self.code.loop(chunks.stop, start=chunks.first) as chunk:
+            yield self._record(chunks, chunk)

@@ -1,0 +1,184 @@
+"""Copies across whose target is more than the caches hold.
+
+A line that is stored in part is read first, and a hardware prefetcher follows few streams: so lines
+are stored whole, past the caches, and the source is read in long runs, where the layout allows it.
+"""
+
+from __future__ import annotations
+
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import BYTE, LINE, WORD, Value
+from tensorop.jit.copy_abi import CopyDescriptor
+from tensorop.jit.copy_across import Across
+from tensorop.jit.copy_block import Chunks
+from tensorop.jit.elements import Number
+
+TILE_ROWS = 4  # rows of tiles that are moved together
+TILES_AHEAD = 2  # tiles along X that are asked for ahead
+LONG_ROWS = 400  # positions of X from which on rows of windows pay
+
+
+class Streaming(Across):
+    """Tiles in the order, and with the stores, that memory is fast with."""
+
+    past_caches = False
+
+    def copy(self) -> None:
+        """Where all columns lie alike in cache lines: one row of tiles after the other, which reads
+        as many streams as a tile has rows, on and on, so that the hardware prefetches them, and
+        stores whole lines past the caches. Else some rows of tiles at a time, so that lines are
+        completed while they are in L1, and both sides are asked for."""
+        code, xs, ys = self.code, self._xs(), self._ys()
+        source, target = self.source, self.target
+        with self._outside() as (source_offset, target_offset):
+            self.source = code.at(source, source_offset)
+            self.target = code.at(target, target_offset)
+            if self.mover.fills_lines:
+                self._whole_lines(xs, ys)
+            else:
+                self._columns_of_tiles(xs, ys)
+        code.fence()
+
+    def _whole_lines(self, xs: Chunks, ys: Chunks) -> None:
+        """Whole lines past the caches, where the columns of the block allow it."""
+        code = self.code
+        run, alike, head = self._lie(ys)
+        size = self._of_axis(Frame.SIZE, CopyDescriptor.X_AXIS)
+        long = code.builder.and_(run, code.less(LONG_ROWS - 1, size))
+        with code.either(code.builder.and_(run, alike)) as (then, else_):
+            with then:
+                self._rows_of_tiles(xs, ys, head)
+            with else_, code.either(long) as (windows, otherwise):
+                with windows:
+                    self._rows_of_windows(xs, ys)
+                with otherwise:
+                    self._columns_of_tiles(xs, ys)
+
+    def _lie(self, ys: Chunks) -> tuple[Value, Value, Value]:
+        """Whether the columns of the block are consecutive, whether all begin at the same place of
+        a cache line, and how many rows there are in the first to the next line."""
+        code, d = self.code, CopyDescriptor
+        start = self._of_axis(Frame.START, d.X_AXIS)
+        stop = code.add(start, self._of_axis(Frame.SIZE, d.X_AXIS))
+        first = code.word(self.x_target, start)
+        with code.reduce(stop, [code.int(0)], start) as columns:
+            apart = code.sub(code.word(self.x_target, columns.index), first)
+            columns.update([code.builder.or_(columns.values[0], apart)])
+        size = code.int(self.mover.stored_bytes)
+        y_first, y_offset, _ = self._record(ys, ys.first)
+        with code.reduce(ys.stop, [code.int(0)], ys.first) as rows:
+            position, offset, _ = self._record(ys, rows.index)
+            down = code.mul(code.sub(position, y_first), size)
+            gap = code.sub(code.sub(offset, y_offset), down)
+            rows.update([code.builder.or_(rows.values[0], gap)])
+        run = code.equal(rows.values[0], 0)
+        base = code.builder.ptrtoint(code.at(code.at(self.target, y_offset), first), WORD)
+        to_line = code.builder.and_(code.sub(0, base), code.int(LINE - 1))
+        whole = code.equal(code.builder.urem(to_line, size), 0)
+        same = code.equal(code.builder.and_(columns.values[0], code.int(LINE - 1)), 0)
+        return code.builder.and_(run, whole), same, code.builder.udiv(to_line, size)
+
+    def _rows_of_tiles(self, xs: Chunks, ys: Chunks, head: Value) -> None:
+        """Columns that are consecutive: first `head` rows up to a line, then whole lines."""
+        code, lanes = self.code, self.mover.lanes
+        start, y_offset, _ = self._record(ys, ys.first)
+        size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, size)
+        short = code.builder.select(code.equal(head, 0), code.int(0), code.sub(lanes, head))
+        self.past_caches = True
+        with code.loop(stop, start=code.sub(start, short), step=lanes) as line:
+            y = code.max(line, start)
+            rows = code.sub(code.min(code.add(line, lanes), stop), y)
+            down = code.mul(code.sub(y, start), self.mover.stored_bytes)
+            target = code.at(self.target, code.add(y_offset, down))
+            with self._records(xs) as (x_first, x_offset, columns):
+                source = code.at(self.source, x_offset)
+                self._move_tile(source, target, (y, rows), (x_first, columns))
+        self.past_caches = False
+
+    def _rows_of_windows(self, xs: Chunks, ys: Chunks) -> None:
+        """Consecutive columns that begin anywhere in a line: of two tiles one below the other each
+        column has a line somewhere. The first and the last rows are stored as they are."""
+        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
+        start, y_offset, _ = self._record(ys, ys.first)
+        count = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
+        stop = code.add(start, count)
+        windows = code.builder.udiv(code.max(code.sub(count, lanes - 1), 0), code.int(lanes))
+        tail = code.add(start, code.mul(windows, lanes))
+
+        def at_row(y: Value) -> Value:
+            down = code.mul(code.sub(y, start), size)
+            return code.at(self.target, code.add(y_offset, down))
+
+        with code.loop(2) as end:
+            first = code.equal(end, 0)
+            low = code.builder.select(first, start, tail)
+            high = code.builder.select(first, code.min(code.add(start, lanes), tail), stop)
+            with code.loop(high, start=low, step=lanes) as y:
+                rows = code.min(lanes, code.sub(high, y))
+                with self._records(xs) as (x_first, x_offset, columns):
+                    source = code.at(self.source, x_offset)
+                    self._move_tile(source, at_row(y), (y, rows), (x_first, columns))
+        room = code.stack(BYTE, 2 * lanes * LINE)
+        with code.loop(tail, start=start, step=lanes) as y:
+            target = at_row(y)
+            with self._records(xs) as (x_first, x_offset, columns):
+                source = code.at(self.source, x_offset)
+                with code.either(code.equal(columns, lanes)) as (full, partial):
+                    with full:
+                        self._store_lines(source, target, y, x_first, room)
+                    with partial:
+                        place = (y, code.int(lanes)), (x_first, columns)
+                        self._transpose(source, target, *place, partial=True)
+
+    def _store_lines(
+        self, source: Value, target: Value, y: Value, x_first: Value, room: Value
+    ) -> None:
+        """The first whole line of each column from row `y` on, past the caches."""
+        code, mover = self.code, self.mover
+        for below in range(2):
+            loaded = []
+            for i in range(mover.lanes):
+                row = code.word(self.y_source, code.add(y, below * mover.lanes + i))
+                loaded.append(mover.load(code, code.at(source, row)))
+            for i, number in enumerate(mover.transposed(code, loaded)):
+                mover.store(code, number, code.at(room, (2 * i + below) * LINE), self.plane)
+        for i in range(mover.lanes):
+            column = code.at(target, code.word(self.x_target, code.add(x_first, i)))
+            address = code.builder.ptrtoint(column, WORD)
+            up = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
+            line = mover.stored_vector(code, code.at(code.at(room, 2 * i * LINE), up))
+            mover.store_past_caches(code, line, code.at(column, up))
+
+    def _columns_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
+        code = self.code
+        last = code.sub(xs.stop, 1)
+        with (
+            code.loop(ys.stop, start=ys.first, step=TILE_ROWS) as y_start,
+            code.loop(xs.stop, start=xs.first) as x_chunk,
+            code.loop(code.min(code.add(y_start, TILE_ROWS), ys.stop), start=y_start) as y_chunk,
+        ):
+            x_first, x_offset, columns = self._record(xs, x_chunk)
+            y_first, y_offset, rows = self._record(ys, y_chunk)
+            source, target = code.at(self.source, x_offset), code.at(self.target, y_offset)
+            later = self._record(xs, code.min(code.add(x_chunk, TILES_AHEAD), last))
+            self._ask(code.at(self.source, later[1]), target, (y_first, rows), later)
+            self._move_tile(source, target, (y_first, rows), (x_first, columns))
+
+    def _ask(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value, Value]
+    ) -> None:
+        """Ask for the rows of a tile, and for where its columns go."""
+        code = self.code
+        end = code.sub(code.mul(y[1], self.mover.stored_bytes), 1)
+        for i in range(self.mover.lanes):
+            row = code.word(self.y_source, code.add(y[0], code.min(i, code.sub(y[1], 1))))
+            code.prefetch(code.at(source, row))
+            column = code.word(self.x_target, code.add(x[0], code.min(i, code.sub(x[2], 1))))
+            code.prefetch(code.at(code.at(target, column), end), write=True)
+
+    def _store(self, number: Number, place: Value, count: Value | None) -> None:
+        if self.past_caches and count is None:
+            self.mover.store_past_caches(self.code, number, place)
+        else:
+            super()._store(number, place, count)
