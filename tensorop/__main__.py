@@ -80,8 +80,9 @@ def parser() -> argparse.ArgumentParser:
         "--peers",
         type=lambda text: tuple(filter(None, text.split(","))),
         metavar="NAMES",
-        help="libraries besides numpy: torch, pytblis (default: torch for gemm, permute and tccg)",
+        help="libraries besides numpy: torch, pytblis (default: torch, none for quick and seed)",
     )
+    bench.add_argument("--seed", type=int, default=0, metavar="N", help="of the suite random")
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
@@ -101,6 +102,7 @@ def bench(arguments: argparse.Namespace) -> int:
         rounds=arguments.rounds,
         peers=arguments.peers,
         only=arguments.only,
+        seed=arguments.seed,
     )
     roofs = measure_roofs(options)
     rows = []

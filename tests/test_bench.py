@@ -13,6 +13,7 @@ import pytest
 from tensorop.bench import worker
 from tensorop.bench.cases import (
     Case,
+    batch_cases,
     gemm_cases,
     permute_cases,
     quick_cases,
@@ -22,9 +23,10 @@ from tensorop.bench.cases import (
     seed_operations,
     tccg_cases,
 )
-from tensorop.bench.contestants import OURS, OUT, ROOF, random_array
+from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, extent, random_array
 from tensorop.bench.measure import interleave, ratio
 from tensorop.bench.peers import Peer, PeerError
+from tensorop.bench.random_cases import random_cases
 from tensorop.bench.report import geometric_mean, growth, summary
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 from tensorop.bench.suites import Row
@@ -112,6 +114,41 @@ def test_products_of_every_transposition() -> None:
     assert sorted(case.flops for case in cases) == [2 * 1024**3] * 4 + [2 * 2048**3] * 4
 
 
+def test_batch_cases_are_what_they_say() -> None:
+    cases = batch_cases()
+    assert len({case.name for case in cases}) == len(cases) == 66 + 175
+    assert all(case.flops <= 5e9 for case in cases)
+    batch = [case for case in cases if case.group == "batch"]
+    assert len(batch) == 11
+    places = {case.terms[2].index("x") for case in batch}
+    assert places == set(range(6))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_cases_are_what_they_say(seed: int) -> None:
+    cases = random_cases(seed)
+    assert len(cases) == 400 and cases == random_cases(seed)
+    assert [case.dtype for case in cases] == ["float32", "float64"] * 200
+    assert all(1e5 <= case.flops <= 1e9 for case in cases)
+    assert {len(case.sizes) for case in cases} == set(range(2, 9))
+    batched = [case for case in cases if set.intersection(*map(set, case.terms))]
+    assert len(batched) == 200
+    views = [layout for case in cases for layout in case.layouts if layout is not None]
+    assert 150 <= len(views) <= 250
+    assert any(min(layout) == 2 for layout in views)
+    for label in "abcdefgh":  # every label in every tensor somewhere
+        assert all(any(label in case.terms[i] for case in cases) for i in range(3))
+
+
+def test_views_are_the_same_for_every_contestant(tmp_path: Path) -> None:
+    sizes = (("i", 3), ("k", 4), ("j", 5))
+    case = Case("", "ik,kj->ij", sizes, "float64", layouts=((1, 3), (10, 2)))
+    with Peer("numpy", "numpy", 1) as peer:
+        run = CaseRun(case, tmp_path, {1: [peer]})
+        assert [operand.strides for operand in run.operands] == [(8, 24), (80, 16)]
+        assert run.error(1, peer) <= 1
+
+
 def test_work_of_a_case() -> None:
     matmul = Case("", "ij,jk->ik", (("i", 30), ("j", 40), ("k", 50)), "complex64")
     assert matmul.flops == 8 * 30 * 40 * 50
@@ -125,8 +162,8 @@ def test_work_of_a_case() -> None:
 
 def test_operation_views_reach_the_whole_arrays() -> None:
     for operation in seed_operations():
-        assert operation.extent(0) == math.prod(operation.view(0)[1])
-        assert operation.extent(2) == math.prod(operation.view(2)[1])
+        assert extent(*operation.view(0)[1:]) == math.prod(operation.view(0)[1])
+        assert extent(*operation.view(2)[1:]) == math.prod(operation.view(2)[1])
     shared = seed_operations()[0].shared()
     assert shared.exec_types == ("shared", "seq", "seq", "prim", "prim", "prim")
 

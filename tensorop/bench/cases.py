@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -21,13 +21,18 @@ MEMORY_BOUND = 8
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An einsum to be measured. `spec` has an explicit output; `sizes` has every label once."""
+    """An einsum to be measured. `spec` has an explicit output; `sizes` has every label once.
+
+    layouts: for each operand that is a view its strides in elements, None for the others; empty
+    where none is a view.
+    """
 
     name: str
     spec: str
     sizes: tuple[tuple[str, int], ...]
     dtype: str
     group: str = ""
+    layouts: tuple[tuple[int, ...] | None, ...] = ()
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -155,11 +160,6 @@ class Operation:
         in0, in1, out = (self.view(tensor)[0] for tensor in range(3))
         return f"{in0},{in1}->{out}"
 
-    def extent(self, tensor: int) -> int:
-        """Elements from the first to the last that a view reaches."""
-        _, shape, strides = self.view(tensor)
-        return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-
 
 def scaled(sizes: Sequence[int], flops: float, multiple: int = 4) -> tuple[int, ...]:
     """Sizes of the same proportions that keep 2 x their product within `flops`.
@@ -233,6 +233,28 @@ def gemm_cases(dtype: str = "float32") -> list[Case]:
         for n in (1024, 2048)
         for name, inputs in terms.items()
     ]
+
+
+def batch_cases(dtype: str = "float32", gflop: float = 5.0) -> list[Case]:
+    """Contractions with a batch label in every place, others in layouts that were chosen for them,
+    and fully connected layers in blocks; scaled to `gflop`."""
+    listed = [
+        Case(f"{group} {number} {spec}", spec, _sizes(sizes), dtype, group)
+        for number, (group, spec, sizes) in enumerate(rows("batch"))
+    ]
+    return [scaled_case(case, gflop) for case in listed + _layers(dtype)]
+
+
+def _layers(dtype: str) -> list[Case]:
+    """Layers of 2048 x 2048 with 2048 inputs, all in blocks (samples/tensor_layers/fc.cfg)."""
+    cases = []
+    for m, n, k in product(range(4, 9), range(4, 9), range(4, 11)):
+        blocks = {"m": 1 << m, "n": 1 << n, "k": 1 << k}
+        sizes = [(label, 2048 // size) for label, size in blocks.items()]
+        sizes += [(label.upper(), size) for label, size in blocks.items()]
+        name = "layer " + " ".join(f"{label}{size}" for label, size in blocks.items())
+        cases.append(Case(name, "mkKM,nkNK->nmNM", tuple(sizes), dtype, "layer"))
+    return cases
 
 
 PERMUTED_BYTES = 1 << 26

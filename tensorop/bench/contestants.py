@@ -8,6 +8,7 @@ timed is checked once, by the worker of the first peer, before anything is timed
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,16 @@ class CaseRun:
     def __init__(self, case: Case, folder: Path, peers: Mapping[int, Sequence[Peer]]) -> None:
         self.case = case
         *shapes, self.output = case.shapes
-        self.operands = [random_array(s, case.dtype, seed) for seed, s in enumerate(shapes)]
         self._folder = folder
-        files = [save(folder, f"in{i}", operand) for i, operand in enumerate(self.operands)]
-        operands = [
-            {"file": file, "shape": operand.shape, "strides": None}
-            for file, operand in zip(files, self.operands, strict=True)
-        ]
+        self.operands, operands = [], []
+        for i, (shape, strides) in enumerate(zip_longest(shapes, case.layouts)):
+            data = random_array(
+                shape if strides is None else (extent(shape, strides),), case.dtype, i
+            )
+            self.operands.append(data if strides is None else view(data, shape, strides))
+            operands.append(
+                {"file": save(folder, f"in{i}", data), "shape": shape, "strides": strides}
+            )
         self._peers = {
             threads: [peer for peer in group if self._takes_part(peer, operands)]
             for threads, group in peers.items()
@@ -120,6 +124,16 @@ class CaseRun:
         return ours
 
 
+def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last that a view reaches."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def view(data: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A view of one-dimensional data, strides in elements."""
+    return as_strided(data, shape, [stride * data.itemsize for stride in strides])
+
+
 def placed(array: Array, tensor: int) -> Array:
     """A copy of a one-dimensional array at a cache line of its own part of a page.
 
@@ -140,7 +154,10 @@ class OperationRun:
         self.operation = operation
         self._folder = folder
         self._arrays = [
-            placed(random_array((operation.extent(tensor),), operation.dtype, tensor), tensor)
+            placed(
+                random_array((extent(*operation.view(tensor)[1:]),), operation.dtype, tensor),
+                tensor,
+            )
             for tensor in range(3)
         ]
         operands = [
@@ -178,8 +195,7 @@ class OperationRun:
     def _out(self) -> Array:
         """The result as an array with a dimension for each of out's."""
         _, shape, strides = self.operation.view(2)
-        out = self._arrays[2]
-        return as_strided(out, shape, [stride * out.itemsize for stride in strides]).copy()
+        return view(self._arrays[2], shape, strides).copy()
 
     def error(self, threads: int, judge: Peer) -> float:
         operation = self.operation

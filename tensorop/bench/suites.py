@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from tensorop.bench.cases import (
     Case,
     Operation,
+    batch_cases,
     gemm_cases,
     permute_cases,
     quick_cases,
@@ -25,11 +26,18 @@ from tensorop.bench.cases import (
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, OperationRun, on, roof_of
 from tensorop.bench.measure import MIN_ROUNDS, Contestant, interleave, ratio
 from tensorop.bench.peers import Peer, PeerError, find_peers
+from tensorop.bench.random_cases import random_cases
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 
-CASES = {"quick": quick_cases, "gemm": gemm_cases, "permute": permute_cases, "tccg": tccg_cases}
-SUITES = (*CASES, "seed")
-DEFAULT_PEERS = {"gemm": ("torch",), "permute": ("torch",), "tccg": ("torch",)}
+CASES = {
+    "quick": quick_cases,
+    "gemm": gemm_cases,
+    "permute": permute_cases,
+    "tccg": tccg_cases,
+    "batch": batch_cases,
+}
+SUITES = (*CASES, "random", "seed")
+DEFAULT_PEERS = dict.fromkeys(SUITES, ("torch",)) | {"quick": (), "seed": ()}
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Options:
     rounds: int = MIN_ROUNDS
     peers: tuple[str, ...] | None = None
     only: str = ""
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,9 @@ def cases_of(options: Options) -> list[Case] | list[Operation]:
     """The cases of a suite whose names contain `only`."""
     if options.suite == "seed":
         return [op for op in seed_operations(options.dtype) if options.only in op.name]
-    return [case for case in CASES[options.suite](options.dtype) if options.only in case.name]
+    random = options.suite == "random"
+    cases = random_cases(options.seed) if random else CASES[options.suite](options.dtype)
+    return [case for case in cases if options.only in case.name]
 
 
 def measure_roofs(options: Options) -> dict[int, tuple[float, float]]:
