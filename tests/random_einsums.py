@@ -31,6 +31,7 @@ WIDER = {
 }  # fmt: skip
 POINTS = 200_000
 LARGE_POINTS = 4_000_000
+LARGEST = 1 << 25  # elements that a view may be cut out of
 C = 4.0
 
 
@@ -107,6 +108,8 @@ def _operand(rng: np.random.Generator, shape: list[int], name: str, *, out: bool
     if rng.random() < 0.4:
         steps = [1] * len(shape)
     extents = [1 + (shape[axis] - 1) * abs(steps[axis]) for axis in axes]
+    if prod(extents) > LARGEST:
+        extents, steps = [shape[axis] for axis in axes], [1] * len(shape)
     base = _values(rng, extents, dtype)
     strange = rng.random()
     if strange < 0.05 and dtype.kind != "V":
