@@ -6,17 +6,15 @@
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
-The regime follows from sizes, strides and cache sizes alone.
+regime.py says which.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
 
 from tensorop.ir import (
-    CONTRACTIONS,
     Call,
     Dimension,
     DimType,
@@ -26,7 +24,6 @@ from tensorop.ir import (
     Tensor,
     TensorOp,
 )
-from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
@@ -38,17 +35,10 @@ from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
+from tensorop.optimizer.regime import Regime, choose, lanes_of, streamed
 from tensorop.optimizer.split import split_size
 
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
-
-
-@dataclass(frozen=True, slots=True)
-class Regime:
-    """Which kind of schedule an operation gets, and why."""
-
-    name: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +127,10 @@ def _scheduled(
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "blocked":
-        oriented = orient(op, _lanes(op, machine))
+        oriented = orient(op, lanes_of(op, machine))
         notes.append(f"orient: {oriented.note}")
         return blocked(oriented.op, machine, threads, oriented.swapped)
-    primitives = _streamed(op) if regime.name == "stream" else identify(op).op
+    primitives = streamed(op) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
     grouped = group(ordered.op, machine)
     shared = parallelise(_splittable(grouped.op, threads), threads)
@@ -149,138 +139,6 @@ def _scheduled(
         notes.append(f"group: {grouped.note}")
     notes.append(f"parallelise: {shared.note}")
     return nest(shared.op, machine, shared.shares)
-
-
-def _lanes(op: TensorOp, machine: Machine) -> int:
-    kind = element(op.dtype).accumulator
-    return machine.target.lanes(kind.part) if kind.vectorises else 1
-
-
-def choose(op: TensorOp, machine: Machine) -> Regime:
-    """Pick the kind of schedule from static facts."""
-    if op.main in CONTRACTIONS:
-        return _contraction(op, machine)
-    if op.main in (Primitive.COPY, Primitive.CONJ) and _permutes(op):
-        return Regime("permute", "source and target have different fastest dimensions")
-    return Regime("nest", "one pass over the elements")
-
-
-def _contraction(op: TensorOp, machine: Machine) -> Regime:
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    if min(m, n) == 1 or k == 1:
-        return Regime("stream", "no matrix product: nothing is used twice")
-    if _prefers_batch(op, machine):
-        return Regime("stream", "vectors along the batch dimension cost less than packing")
-    dims = {t: len(op.of_type(t)) for t in DimType}
-    itemsize = element(op.dtype).size
-    fits = (m * k + k * n + m * n) * itemsize <= machine.l2 // 2
-    simple = dims[DimType.M] == dims[DimType.N] == 1 and dims[DimType.K] <= 2
-    if simple and fits and _consecutive(op):
-        return Regime("nest", "operands fit in L2 and are consecutive along the vector side")
-    if _in_blocks(op, machine):
-        return Regime("nest", "the operands lie in blocks that a kernel reads as they are")
-    return Regime("blocked", "packed panels pay")
-
-
-def _in_blocks(op: TensorOp, machine: Machine) -> bool:
-    """Whether the operands already lie as a kernel wants them: blocks without gaps, of some vectors
-    along M, which hold an inner and an outer K."""
-    kind = element(op.dtype)
-    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
-        return False
-    summed = sorted(op.of_type(DimType.K), key=lambda d: abs(d.strides[0]))
-    sides = [
-        min(op.of_type(t), key=lambda d: abs(d.strides[op.out])) for t in (DimType.M, DimType.N)
-    ]
-    if len(summed) != 2:
-        return False
-    for (vector, other), (tensor, broadcast) in ((sides, (0, 1)), (sides[::-1], (1, 0))):
-        lies = [abs(d.strides[tensor]) for d in (vector, *summed)]
-        dense = [1, vector.size, vector.size * summed[0].size]
-        read = sorted((abs(d.strides[broadcast]), d.size) for d in (other, *summed))
-        whole = all(a[0] * a[1] == b[0] for a, b in pairwise(read))
-        fits = vector.size % _lanes(op, machine) == 0 and vector.size <= LONGEST_BLOCK
-        if lies == dense and vector.strides[op.out] == 1 and read[0][0] == 1 and whole and fits:
-            return other.size <= LONGEST_BLOCK
-    return False
-
-
-LONGEST_BLOCK = 128  # elements of M and N in a block that a kernel reads as it lies
-
-
-# Prices in cycles of one core, as far as they do not depend on the dtype.
-_ELEMENT = 1.5  # moving a lone element: packing it from, or storing it to, a strided tensor
-_STREAM = 1.5  # a vector multiply-add whose operands come from the first-level cache
-_CALL = 150.0  # a kernel call and the loop around it
-
-
-def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
-    """Whether a product whose output is consecutive along a batch dimension is cheaper as vectors
-    along it than as matrix products of strided elements; per multiply-add of one lane."""
-    fastest = min(op.dimensions, key=lambda d: abs(d.strides[op.out]) or 1 << 62)
-    if fastest.type != DimType.C:
-        return False
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    lanes = _lanes(op, machine)
-    summed = max(d.size for d in op.of_type(DimType.K))
-    vectors = -(-fastest.size // lanes)
-    batch = (_STREAM * vectors + _CALL / summed) / fastest.size
-    product = 0.5 / lanes + _ELEMENT * (1 / k + 1 / m + 1 / n)
-    return batch < product
-
-
-def _consecutive(op: TensorOp) -> bool:
-    """Whether a kernel can read its vector side straight from an operand."""
-    kind = element(op.dtype)
-    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
-        return False
-    m, n = op.of_type(DimType.M)[0], op.of_type(DimType.N)[0]
-    sides = ((m, n, 0), (n, m, 1))
-    return any(_reads_straight(op, *side) for side in sides)
-
-
-def _reads_straight(op: TensorOp, vector: Dimension, other: Dimension, tensor: int) -> bool:
-    """Whether one side serves as the vector side as it lies: consecutive, and its rows near one
-    another unless they are hardly read twice (rows far apart fall into few sets of the cache)."""
-    if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
-        return False
-    steps = [abs(d.strides[tensor]) for d in op.of_type(DimType.K)]
-    return min(steps) <= DENSE * vector.size or other.size <= FEW
-
-
-DENSE = 4  # rows of the vector side at most so many times their length apart
-FEW = 16  # columns below which the vector side is not worth packing
-
-
-def _permutes(op: TensorOp) -> bool:
-    """Whether a copy has a fastest dimension in source and target, but not a long common one."""
-    if not op.dimensions:
-        return False
-    source = min(op.dimensions, key=lambda d: abs(d.strides[0]) or 1 << 62)
-    target = min(op.dimensions, key=lambda d: abs(d.strides[1]))
-    if source.strides[0] != 1 or target.strides[1] != 1:
-        return False
-    return source is not target or (source.size < 64 and len(op.dimensions) > 2)
-
-
-def _streamed(op: TensorOp) -> TensorOp:
-    """The PRIM dimensions of a product that streams: vectors along one that is consecutive, or
-    repeats, in every tensor, over rows along a sum, or else along the longest other."""
-    if not op.dimensions:
-        return op
-
-    def along_vectors(d: Dimension) -> tuple[object, ...]:
-        return set(d.strides) <= {0, 1}, -(abs(d.strides[op.out]) or 1 << 62), d.size
-
-    def rows(d: Dimension) -> tuple[object, ...]:
-        # Summed rows stay in registers; kept ones share what does not depend on them.
-        return d.type == DimType.K, d.type != DimType.C, d.size
-
-    inner = max(op.dimensions, key=along_vectors)
-    others = [d for d in op.dimensions if d is not inner]
-    chosen = [max(others, key=rows), inner] if others else [inner]
-    loops = [d for d in others if d is not chosen[0]]
-    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
 
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:
