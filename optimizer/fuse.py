@@ -31,23 +31,26 @@ def fuse(op: TensorOp, min_kernel: int | None = None) -> PassResult:
         The operation with fused dimensions, each where its inner part was. Only dimensions of one
         type and one execution type fuse.
     """
-    dimensions = list(op.dimensions)
-    notes: list[str] = []
-    while (pair := _find(dimensions, min_kernel)) is not None:
-        outer, inner = pair
-        fused = Dimension(
-            inner.type,
-            outer.size * inner.size,
-            inner.strides,
-            inner.exec,
-            outer.name + inner.name,
-        )
-        notes.append(f"{describe(outer)} and {describe(inner)} into {describe(fused)}")
-        # By identity: two different dimensions may compare equal.
-        dimensions = [fused if d is inner else d for d in dimensions if d is not outer]
+    dimensions, merged = fused(op.dimensions, min_kernel)
+    notes = [f"{describe(a)} and {describe(b)} into {describe(both)}" for a, b, both in merged]
     why = "" if min_kernel is None else f" (of those below {min_kernel})"
     note = f"fused {'; '.join(notes)}{why}" if notes else f"nothing to fuse{why}"
-    return PassResult(op.with_dimensions(tuple(dimensions)), note)
+    return PassResult(op.with_dimensions(dimensions), note)
+
+
+def fused(
+    dimensions: Sequence[Dimension], min_kernel: int | None = None
+) -> tuple[tuple[Dimension, ...], list[tuple[Dimension, Dimension, Dimension]]]:
+    """The dimensions after fusion, and what was merged: (outer, inner, both as one)."""
+    left, merged = list(dimensions), []
+    while (pair := _find(left, min_kernel)) is not None:
+        outer, inner = pair
+        size, name = outer.size * inner.size, outer.name + inner.name
+        both = Dimension(inner.type, size, inner.strides, inner.exec, name)
+        merged.append((outer, inner, both))
+        # By identity: two different dimensions may compare equal.
+        left = [both if d is inner else d for d in left if d is not outer]
+    return tuple(left), merged
 
 
 def can_fuse(outer: Dimension, inner: Dimension) -> bool:

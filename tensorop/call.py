@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
+from tensorop.ir import TensorOp
 from tensorop.memory import vector
 from tensorop.program import Array, Program
 
@@ -24,13 +24,19 @@ if TYPE_CHECKING:
 
 
 @cache
-def _back_end() -> ModuleType:
+def _back_end() -> Any:
     """What makes operations executable."""
     # Imported with the first plan: llvmlite and the generators take several times as long to import
     # as everything that comes before them.
     from tensorop import executable
 
     return executable
+
+
+def preferred_order(op: TensorOp) -> Sequence[str]:
+    """Labels of a new result, outermost first, where that is clearly faster; else none."""
+    order: Sequence[str] = _back_end().preferred_order(op)
+    return order
 
 
 class Call:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tensorop.call import Call
+from tensorop.call import Call, preferred_order
 from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
@@ -42,7 +42,7 @@ def call_for(
 ) -> Call:
     """The call for operands of these layouts."""
     parsed = parse(spec) if isinstance(spec, str) else spec
-    return Call(decide(parsed, layouts, out, Options(*options)), threads)
+    return Call(decide(parsed, layouts, out, Options(*options), preferred_order), threads)
 
 
 @lru_cache(maxsize=CACHED)

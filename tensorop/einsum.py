@@ -60,8 +60,8 @@ def einsum(
     casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
         Which casts are allowed.
     order : {'C', 'F', 'A', 'K'}
-        Memory layout of the result. 'K' is numpy's layout, but for batched matrix products whose
-        items would lie interleaved in it: these are C-ordered, unless `optimize` is False.
+        Memory layout of the result. 'K' is numpy's layout, or, for large products that run clearly
+        faster so, C order or that of an operand, unless `optimize` is False.
     optimize : bool, str, tuple, path or optimizer
         The order of contraction of three and more operands: what numpy and opt_einsum take. False:
         two at a time in the order given.

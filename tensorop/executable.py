@@ -24,7 +24,8 @@ from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
-from tensorop.rearranged import Rearranged, interleaves
+from tensorop.optimizer.realign import realign
+from tensorop.rearranged import Rearranged
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
 from tensorop.widened import Widened, cuts_sums
@@ -213,12 +214,25 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Any
 
 
 def _executable(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
+    if optimize:
+        parts = realign(op, host_machine())
+        if parts.orders:
+            return Rearranged(parts, lambda part: _as_it_lies(part, True, threads))
+    return _as_it_lies(op, optimize, threads)
+
+
+def _as_it_lies(op: TensorOp, optimize: bool, threads: int | None) -> Executable | Widened:
     executable = Executable(op, optimize, threads)
     if any(cuts_sums(schedule) for schedule in executable.schedules):
         return Widened(op, lambda part: plan_for(part, threads))
-    if optimize and interleaves(op, executable.schedules[0], host_machine()):
-        return Rearranged(op, lambda part: plan_for(part, threads))
     return executable
+
+
+def preferred_order(op: TensorOp) -> tuple[str, ...]:
+    """The names of out's dimensions, outermost first, in the order that it had better have; none
+    where it is well as it is."""
+    parts = realign(op, host_machine(), out_is_new=True)
+    return tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
 
 
 def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, int, int]] | None:

@@ -94,27 +94,6 @@ def result_strides(
     return packed(axes, shape, itemsize)
 
 
-def interleaves(contraction: Contraction, operands: Sequence[Operand], strides: Strides) -> bool:
-    """Whether a result of these strides would hold the items of a batched matrix product
-    interleaved, a label of both operands fastest, though in C order it would not.
-
-    numpy.einsum lays out such results in another way, too, when it may optimize. Every item would
-    touch every cache line of the result.
-    """
-    if len(operands) != 2 or not contraction.summed:
-        return False
-    left, right = (set(operand.labels) for operand in operands)
-    sizes = zip(contraction.output, contraction.shape, strict=True)
-    output = [label for label, size in sizes if size > 1]
-    kept = set(output)
-    if not (kept & left - right and kept & right - left):
-        return False
-    steps = dict(zip(contraction.output, strides, strict=True))
-    fastest = min(output, key=lambda label: steps[label])
-    batch = left & right
-    return fastest in batch and output[-1] not in batch
-
-
 def _keep_order(contraction: Contraction, operands: Sequence[Operand]) -> list[int]:
     """The output's axes, fastest first: numpy's stable insertion sort of all axes by stride.
 

@@ -29,11 +29,11 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
+from tensorop.ir import TensorOp
 from tensorop.layout import (
     Operand,
     Strides,
     combine,
-    interleaves,
     is_fortran,
     like,
     packed,
@@ -140,10 +140,18 @@ class Program(NamedTuple):
         return one_step and not any(self.copies) and not self.sums_nothing
 
 
-def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: Options) -> Program:
+def decide(
+    spec: Spec,
+    layouts: Sequence[Layout],
+    out: Layout | None,
+    options: Options,
+    prefer: Callable[[TensorOp], Sequence[str]] = lambda op: (),
+) -> Program:
     """Decide a call.
 
-    layouts: of the operands. out: of the given `out`, if any.
+    layouts: of the operands. out: of the given `out`, if any. prefer: asked, where the result may
+    lie in any order, whether another one than it has in an operation would be clearly faster: its
+    labels, outermost first, or none.
 
     Raises
     ------
@@ -166,12 +174,29 @@ def decide(spec: Spec, layouts: Sequence[Layout], out: Layout | None, options: O
         order = "F" if _all_fortran(contraction, layouts) else "C"
     moving = _moving(contraction, layouts)
     strides = result_strides(contraction, moving, order, dtype.itemsize)
-    free = order == "K" and options.optimize is not False
-    if free and interleaves(contraction, moving, strides):
-        strides = result_strides(contraction, moving, "C", dtype.itemsize)
-    result = Storage(contraction.shape, dtype, strides)
     path = find_path(options.optimize, contraction)
-    return _with_steps(contraction, layouts, moving, out, result, path, conj, options.through)
+
+    def program(strides: Strides) -> Program:
+        result = Storage(contraction.shape, dtype, strides)
+        return _with_steps(contraction, layouts, moving, out, result, path, conj, options.through)
+
+    decided = program(strides)
+    if out is not None or order != "K" or options.optimize is False or not decided.steps:
+        return decided
+    if prefer(decided.steps[-1].op):
+        decided = program(result_strides(contraction, moving, "C", dtype.itemsize))
+        if names := prefer(decided.steps[-1].op):
+            axes = _axes_of(contraction, names)
+            decided = program(packed(axes, contraction.shape, dtype.itemsize))
+    return decided
+
+
+def _axes_of(contraction: Contraction, names: Sequence[str]) -> list[int]:
+    """The axes of the result, fastest first, for its labels outermost first; those of size 1, which
+    are not named, anywhere."""
+    output = [contraction.names[label] for label in contraction.output]
+    named = [output.index(name) for name in reversed(names)]
+    return [*named, *(axis for axis in range(len(output)) if axis not in named)]
 
 
 def check_options(options: Options) -> str:

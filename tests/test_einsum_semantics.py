@@ -445,12 +445,14 @@ def test_many_threads_may_call_at_once() -> None:
 
 def test_items_of_a_batched_product_do_not_interleave() -> None:
     """Attention scores, heads next to features: numpy's own order would have the heads fastest."""
-    q, k = np.ones((2, 5, 3, 4)), np.ones((2, 6, 3, 4))
+    q, k = np.ones((2, 50, 3, 32)), np.ones((2, 60, 3, 32))
     spec = "bqhd,bkhd->bhqk"
     assert einsum(spec, q, k).flags.c_contiguous
     kept = einsum(spec, q, k, optimize=False)
     assert kept.strides == np.einsum(spec, q, k).strides
     assert not kept.flags.c_contiguous
+    few = einsum(spec, q[:, :3, :, :4], k[:, :4, :, :4])
+    assert few.strides == np.einsum(spec, q[:, :3, :, :4], k[:, :4, :, :4]).strides
     # Where the result ends with the batch, it stays there.
     a, b = np.ones((4, 5, 8)), np.ones((5, 6, 8))
     assert einsum("ijb,jkb->ikb", a, b).flags.c_contiguous

@@ -74,7 +74,7 @@ def _layout(rng: np.random.Generator, shape: list[int]) -> tuple[int, ...] | Non
     order, steps = list(range(len(shape))), [1] * len(shape)
     if rng.random() < 0.5:
         order = rng.permutation(len(shape)).tolist()
-    else:
+    elif shape:
         steps[int(rng.integers(len(shape)))] = STEP
     strides, stride = [0] * len(shape), 1
     for axis in reversed(order):

@@ -1,0 +1,152 @@
+"""What an operation costs: an estimate in cycles of one core, to rank ways of running it.
+
+Arithmetic and memory are added up, each for the regime that the operation gets (regime.py). Memory
+is what a tensor has of bytes over the bandwidth of the level that holds the operation's data; bytes
+count again where a cache line is come back to after it is gone. The prices are those of a vector
+machine of about four instructions a cycle, in units of its vectors and cache sizes; only their
+ratios matter, and nothing is timed, so that a machine of the same features decides the same.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.fuse import fused
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.orient import exchange, output_axis
+from tensorop.optimizer.regime import choose, lanes_of, streamed
+
+LINE = 64  # bytes
+CALL = 100.0  # a kernel call and the loops around it
+ROW = 6.0  # a row of a stream kernel
+VECTOR = 1.5  # a vector of it, from L1
+SCALAR = 9.0  # an element of it that is addressed by its stride
+PRODUCT = 0.55  # a vector multiply-add of a matrix product
+PACKED = 0.75  # an element that is packed as part of a vector
+GATHERED = 20.0  # an element that is packed alone
+PIECE = 9.0  # storing a piece of a column
+ITEM = 500.0  # one matrix product of a batch: packing and calls for small panels
+COPY = 4000.0  # a copy of its own: its call, its memory
+MOVED = 0.6  # an element of it as part of a vector
+ALONE = 4.5  # an element of it that is not
+SHORT = 8  # consecutive elements that are too few for vectors
+BYTES_PER_CYCLE = (32.0, 14.0, 6.0, 3.0)  # from L1, L2, L3, memory: lines that follow one another
+LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that does not
+
+
+def cycles(op: TensorOp, machine: Machine) -> float:
+    """Estimate an operation without touches; dimensions of size 1 must have been dropped."""
+    op = op.with_dimensions(fused(op.dimensions)[0])
+    if op.main in CONTRACTIONS and choose(op, machine).name != "stream":
+        return _product(op, machine)
+    return _stream(op, machine)
+
+
+def copy_cycles(dimensions: tuple[Dimension, ...], itemsize: int, machine: Machine) -> float:
+    """Estimate a copy, dimensions with the strides of source and target."""
+    dimensions = fused(dimensions)[0]
+    count = prod(d.size for d in dimensions)
+    runs = [max((d.size for d in dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)]
+    total = COPY + count * (MOVED if min(runs) >= SHORT else ALONE)
+    return total + _transfer(2 * count * itemsize, 2 * count * itemsize, machine)
+
+
+def least_cycles(op: TensorOp, machine: Machine) -> float:
+    """What no schedule can beat: every element once, every operation in full vectors."""
+    points = prod(d.size for d in op.dimensions)
+    total = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
+    price = PRODUCT if product else VECTOR
+    return points / lanes_of(op, machine) * price + _transfer(total, total, machine)
+
+
+def _bytes(op: TensorOp, tensor: int) -> int:
+    """Bytes that a tensor touches, each once."""
+    size = element(op.tensors[tensor].dtype).size
+    return size * prod(d.size for d in op.dimensions if d.strides[tensor])
+
+
+def _level(held: float, machine: Machine) -> int:
+    """The level that holds so many bytes: 0 for L1, 3 for memory."""
+    return sum(held > level for level in (machine.l1, machine.l2, machine.l3 // 2))
+
+
+def _transfer(count: float, held: float, machine: Machine) -> float:
+    """Cycles to move bytes that belong to `held` bytes of data."""
+    return count / BYTES_PER_CYCLE[_level(held, machine)]
+
+
+def _stream(op: TensorOp, machine: Machine) -> float:
+    """Vectors along one dimension, rows along another, loops around them."""
+    prim = [d for d in streamed(op).dimensions if d.exec == ExecType.PRIM]
+    if not prim:
+        return CALL
+    points = prod(d.size for d in op.dimensions)
+    inner, rows = prim[-1], prim[0] if len(prim) > 1 else None
+    y = rows.size if rows else 1
+    row = ROW + SCALAR * inner.size
+    if set(inner.strides) <= {0, 1}:
+        row = ROW + VECTOR * ceil(inner.size / lanes_of(op, machine))
+    total = points / inner.size * row + points / (inner.size * y) * CALL
+    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    for t in range(len(op.tensors)):
+        if abs(inner.strides[t]) <= 1:
+            total += _transfer(_bytes(op, t), held, machine)
+        else:
+            total += points * _lone(op, t, inner, rows, machine)
+    return total
+
+
+def _lone(
+    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
+) -> float:
+    """Cycles for one element of a tensor that is walked through by its stride. Its lines wait in
+    the level that holds them all until their next element is asked for: those of one row, where the
+    next row has them, or else the whole tensor."""
+    size = element(op.tensors[tensor].dtype).size
+    near = rows is not None and 0 < abs(rows.strides[tensor]) * size < LINE
+    waiting = inner.size * LINE if near else _bytes(op, tensor)
+    new = min(1.0, abs(inner.strides[tensor]) * size / LINE)
+    first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
+    return max(first, new * LINE_CYCLES[_level(waiting, machine)])
+
+
+def _product(op: TensorOp, machine: Machine) -> float:
+    """Matrix products from packed panels, the better side being the vector side."""
+    kind, items = element(op.dtype), op.size_of(DimType.C)
+    total = ITEM * items + min(_one_order(side, machine) for side in (op, exchange(op)))
+    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    for t in range(len(op.tensors)):
+        shared = [d for d in op.of_type(DimType.C) if abs(d.strides[t]) * kind.size < LINE]
+        again = min(LINE // kind.size, prod(d.size for d in shared))
+        mine = _bytes(op, t)
+        if again == 1:
+            total += _transfer(mine, held, machine)
+        else:
+            total += mine * again / LINE * LINE_CYCLES[_level(mine, machine)]
+    return total
+
+
+def _one_order(op: TensorOp, machine: Machine) -> float:
+    """Packing, multiply-adds and stores of all items, in0 being the vector side."""
+    lanes = lanes_of(op, machine)
+    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    vectors = ceil(m / lanes)
+    run = output_axis(op, DimType.M).unit_run(op.out)
+    pieces = vectors if run >= min(m, lanes) else m / run * PIECE
+    packed = m * k * _packing(op, 0, DimType.M) + n * k * _packing(op, 1, DimType.N)
+    return items * (n * (vectors * k * PRODUCT * element(op.dtype).parts ** 2 + pieces) + packed)
+
+
+def _packing(op: TensorOp, tensor: int, side: DimType) -> float:
+    """Cycles to pack an element: as part of vectors along the sum, or along the dimension that is
+    fastest in out, of which a panel holds whole runs."""
+    dims = output_axis(op, side).dimensions
+    unit = [d for d in op.dimensions if abs(d.strides[tensor]) == 1 and d.type != DimType.C]
+    if not unit:
+        return GATHERED
+    if unit[0].type == DimType.K or not dims or unit[0] == dims[-1]:
+        return PACKED
+    return PACKED if dims[-1].size % 4 == 0 else GATHERED

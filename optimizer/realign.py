@@ -1,0 +1,175 @@
+"""Which tensors of an operation had better lie in another order, and in which.
+
+Tensors that disagree about which dimension is fastest cannot be walked along together: one is read
+an element a cache line, again and again, or stored so. Where that costs more than to permute it
+first (or, the output, last), it goes through a dense temporary whose dimensions lie as another
+tensor's do, or, for a matrix product, with the batch outermost. The estimates are those of cost.py.
+
+Transposing so that a product becomes a plain one is the way of TTGT; here it is one candidate among
+others. Source: P. Springer, P. Bientinesi, "Design of a High-Performance GEMM-like Tensor-Tensor
+Multiplication", ACM TOMS 44 (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any
+
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.cost import copy_cycles, cycles, least_cycles
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.normalise import normalise
+
+LEAST_POINTS = 4096  # below, a call more costs more than any layout
+NEAR_BEST = 1.6  # times the least possible: not worth looking for better
+GAIN = 0.8  # of the estimate as it is, that another one must stay under
+
+Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
+
+
+@dataclass(frozen=True, slots=True)
+class Realigned:
+    """An operation and the tensors of it that go through dense temporaries.
+
+    op: normalised. orders: for each tensor to be moved, the dimensions of its temporary.
+    """
+
+    op: TensorOp
+    orders: Mapping[int, Order] = field(default_factory=dict)
+
+    def strides(self, tensor: int) -> tuple[int, ...]:
+        """Strides in elements of a temporary, one a dimension of the operation."""
+        steps, step = [0] * len(self.op.dimensions), 1
+        for i in reversed(self.orders[tensor]):
+            steps[i] = step
+            step *= self.op.dimensions[i].size
+        return tuple(steps)
+
+    def size(self, tensor: int) -> int:
+        """Elements of a temporary."""
+        return prod(self.op.dimensions[i].size for i in self.orders[tensor])
+
+    def main(self) -> TensorOp:
+        """The operation on the temporaries."""
+        steps = {tensor: self.strides(tensor) for tensor in self.orders}
+        return self.op.with_dimensions(
+            tuple(
+                replace(d, strides=tuple(steps[t][i] if t in steps else s for t, s in tensors))
+                for i, d in enumerate(self.op.dimensions)
+                for tensors in [list(enumerate(d.strides))]
+            )
+        )
+
+    def copied(self, tensor: int) -> tuple[Dimension, ...]:
+        """The dimensions of the copy between a tensor and its temporary, with the strides of the
+        one that is read first."""
+        steps, out = self.strides(tensor), tensor == self.op.out
+        dimensions = []
+        for i in self.orders[tensor]:
+            d = self.op.dimensions[i]
+            pair = (d.strides[tensor], steps[i])
+            dimensions.append(
+                Dimension(DimType.C, d.size, pair[::-1] if out else pair, name=d.name)
+            )
+        return tuple(dimensions)
+
+
+def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Realigned:
+    """Decide which tensors to hold in another order.
+
+    Only those of contractions of two tensors. An output is moved if nothing but the sums goes into
+    it, and if these are not rounded on the way (with beta, a half type would be rounded twice).
+
+    Parameters
+    ----------
+    op : TensorOp
+    out_is_new : bool
+        Nobody has said how out lies, so that another order of it costs no copy.
+    """
+    as_given = Realigned(normalise(op).op)
+    op = as_given.op
+    points = prod(d.size for d in op.dimensions)
+    if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
+        return as_given
+    least = GAIN * cycles(op, machine)
+    if least < GAIN * NEAR_BEST * least_cycles(op, machine):
+        return as_given
+    chosen, size = as_given, element(op.dtype).size
+    for candidate in _candidates(op):
+        price = sum(
+            copy_cycles(candidate.copied(tensor), size, machine)
+            for tensor in candidate.orders
+            if not (out_is_new and tensor == op.out)
+        )
+        if price < least:
+            price += cycles(candidate.main(), machine)
+        if price < least:
+            chosen, least = candidate, price
+    return chosen
+
+
+def _candidates(op: TensorOp) -> Iterator[Realigned]:
+    """Every choice of tensors to be moved, for every plan of what order they then have."""
+    touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
+    keeps_out = touched or element(op.dtype).half
+    tensors = range(op.out if keeps_out else op.out + 1)
+    for plan in _plans(op):
+        orders = {t: order for t in tensors if (order := plan(t)) != _order(op, t)}
+        for kept in product((False, True), repeat=len(orders)):
+            chosen = {t: o for (t, o), keep in zip(orders.items(), kept, strict=True) if not keep}
+            if chosen:
+                yield Realigned(op, chosen)
+
+
+def _order(op: TensorOp, tensor: int) -> Order | None:
+    """The order of a tensor as it lies, None where it is not dense."""
+    order = _sorted(op, tensor, lambda i: 0)
+    steps = Realigned(op, {tensor: order}).strides(tensor)
+    lies = tuple(d.strides[tensor] for d in op.dimensions)
+    return order if steps == lies else None
+
+
+def _plans(op: TensorOp) -> Iterator[Callable[[int], Order]]:
+    """Functions from a tensor to the order that it might have."""
+    if all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)):
+        yield from (partial(_as_matrices, op, last) for last in (DimType.M, DimType.N))
+    yield from (partial(_like, op, leader) for leader in range(len(op.tensors)))
+
+
+def _as_matrices(op: TensorOp, last: DimType, tensor: int) -> Order:
+    """The batch outermost, then one side after the other: of out the one that is to be fastest
+    last, of an input its sum first where that is how it lies now."""
+    dims = op.dimensions
+    source = {DimType.M: 0, DimType.N: 1}
+
+    def key(i: int) -> tuple[object, ...]:
+        d = dims[i]
+        if tensor == op.out:
+            side = source.get(d.type, tensor)
+            return d.type != DimType.C, d.type == last, -abs(d.strides[side])
+        return d.type != DimType.C, False, -abs(d.strides[tensor])
+
+    return _sorted(op, tensor, key)
+
+
+def _like(op: TensorOp, leader: int, tensor: int) -> Order:
+    """As the leader lies; what it does not have is outermost."""
+    dims = op.dimensions
+
+    def key(i: int) -> tuple[object, ...]:
+        step = abs(dims[i].strides[leader])
+        return step > 0, -step, -abs(dims[i].strides[tensor])
+
+    return _sorted(op, tensor, key)
+
+
+def _sorted(op: TensorOp, tensor: int, key: Callable[[int], Any]) -> Order:
+    """The dimensions that a tensor has by a key, then as they lie in it."""
+    has = [i for i, d in enumerate(op.dimensions) if d.strides[tensor]]
+    has.sort(key=lambda i: -abs(op.dimensions[i].strides[tensor]))
+    return tuple(sorted(has, key=key))

@@ -1,0 +1,155 @@
+"""Tensors held in another order: every candidate means the same as the operation as it is, the
+choice is made where it pays, and the estimates rank what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tensorop
+from tensorop import reference
+from tensorop.executable import plan_for
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.target import current_target
+from tensorop.optimizer import realign as passes
+from tensorop.optimizer.cost import cycles, least_cycles
+from tensorop.optimizer.machine import Machine, host_machine
+from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.realign import Realigned, realign
+from tensorop.rearranged import Rearranged
+from tests.strategies import numpy_dtype
+from tests.test_blocked import draw
+
+MACHINE = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
+
+
+def contraction(spec: str, dtype: str = "float32", **sizes: int) -> TensorOp:
+    """The operation of a two-operand spec on arrays in C order."""
+    inputs, output = spec.split("->")
+    terms = [*inputs.split(","), output]
+    steps = [
+        {k: prod(sizes[x] for x in term[i + 1 :]) for i, k in enumerate(term)} for term in terms
+    ]
+    kinds = {(1, 0, 1): DimType.M, (0, 1, 1): DimType.N, (1, 1, 0): DimType.K, (1, 1, 1): DimType.C}
+    dimensions = tuple(
+        Dimension(
+            kinds[tuple(int(label in term) for term in terms)],  # type: ignore[index]
+            sizes[label],
+            tuple(step.get(label, 0) for step in steps),
+            name=label,
+        )
+        for label in dict.fromkeys("".join(terms))
+    )
+    tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, dimensions, Primitive.GEMM)
+
+
+def names(parts: Realigned, tensor: int) -> str:
+    return "".join(parts.op.dimensions[i].name for i in parts.orders[tensor])
+
+
+def elementwise(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[Any]]]:
+    """`draw`, of which every operand has all that the output has."""
+    op, _ = draw(rng, dtype)
+    kept = tuple(d for d in op.dimensions if d.type in (DimType.M, DimType.C))
+    if not kept:
+        return elementwise(rng, dtype)
+    shared = [
+        replace(d, type=DimType.C, strides=(d.strides[0], d.strides[2], d.strides[0])) for d in kept
+    ]
+    size = 1 + max(sum((d.size - 1) * d.strides[t] for d in shared) for t in range(3))
+    values = [rng.integers(-4, 5, size).astype(numpy_dtype(dtype)) for _ in range(3)]
+    return op.with_dimensions(tuple(shared)), values
+
+
+@pytest.mark.parametrize("beta", [None, 2])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32", "float16"])
+def test_every_candidate_means_the_same(dtype: str, beta: int | None) -> None:
+    rng = np.random.default_rng(3)
+    tried = 0
+    for i in range(6):
+        op, buffers = (draw, elementwise)[i % 2](rng, dtype)
+        op = normalise(op).op
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, beta or 0)
+        candidates = list(passes._candidates(op))
+        for place in rng.permutation(len(candidates))[:4].tolist():
+            arrays = [b.copy() for b in buffers]
+            Rearranged(candidates[place], lambda part: plan_for(part, 1)).run(arrays, None, beta)
+            # Small integers: every sum is exact, in whatever order.
+            np.testing.assert_array_equal(arrays[2], expected[2], err_msg=str(candidates[place]))
+            tried += 1
+    assert tried > 10
+
+
+def test_operands_that_agree_stay() -> None:
+    for spec in ("ab,ab->ab", "ik,kj->ij", "ik,jk->ij", "ki,kj->ij", "bij,bjk->bik", "a,ba->ba"):
+        op = contraction(spec, a=500, b=600, i=100, j=110, k=120)
+        assert not realign(op, MACHINE).orders, spec
+
+
+def test_small_operations_stay() -> None:
+    assert not realign(contraction("ab,ba->ab", a=8, b=16), MACHINE).orders
+
+
+def test_an_operand_that_lies_across_is_turned() -> None:
+    parts = realign(contraction("ab,ba->ba", a=588, b=403), MACHINE)
+    assert {t: names(parts, t) for t in parts.orders} == {0: "ba"}
+    parts = realign(contraction("abc,cba->a", a=2969, b=23, c=150), MACHINE)
+    assert len(parts.orders) == 1 and parts.op.out not in parts.orders
+
+
+def test_an_output_that_interleaves_a_batch_is_written_last() -> None:
+    op = contraction("bik,bkj->ijb", b=32, i=64, j=64, k=64)
+    parts = realign(op, MACHINE)
+    assert names(parts, 2)[0] == "b"
+
+
+def test_touched_and_half_outputs_stay() -> None:
+    op = contraction("bik,bkj->ijb", b=32, i=64, j=64, k=64)
+    for kept in (replace(op, last_touch=Primitive.RELU), contraction_in_half(op)):
+        assert kept.out not in realign(kept, MACHINE).orders
+
+
+def contraction_in_half(op: TensorOp) -> TensorOp:
+    return replace(op, tensors=tuple(replace(t, dtype="float16") for t in op.tensors))
+
+
+def test_a_new_result_lies_as_it_is_written() -> None:
+    a, b = np.ones((2, 40, 30), np.float32), np.ones((30, 50, 2), np.float32)
+    result = tensorop.einsum("xik,kjx->ijx", a, b)
+    assert np.argmin(result.strides) != 2  # x is not fastest
+    np.testing.assert_array_equal(result, np.full((40, 50, 2), 30))
+    for order in "CF":
+        laid = tensorop.einsum("xik,kjx->ijx", a, b, order=order)
+        assert laid.flags[f"{order}_CONTIGUOUS"]
+
+
+def test_out_is_written_as_it_lies() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((16, 40, 30)), rng.random((16, 30, 50))
+    out = np.full((50, 40, 16), np.nan)
+    result = tensorop.einsum("xik,xkj->jix", a, b, out=out)
+    assert result is out
+    np.testing.assert_allclose(out, np.einsum("xik,xkj->jix", a, b), rtol=1e-12)
+    start = out.copy()
+    tensorop.einsum("xik,xkj->jix", a, b, out=out, alpha=2, beta=-1)
+    np.testing.assert_allclose(out, 2 * np.einsum("xik,xkj->jix", a, b) - start, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_estimates_grow_with_what_is_to_be_done(dtype: str) -> None:
+    machine = host_machine()
+    sizes = {"a": 512, "b": 384, "c": 64}
+    well = cycles(contraction("ab,ab->ab", dtype, **sizes), machine)
+    across = cycles(contraction("ab,ba->ab", dtype, **sizes), machine)
+    assert well < 0.5 * across
+    assert least_cycles(contraction("ab,ab->ab", dtype, **sizes), machine) <= well
+    small = cycles(contraction("ac,cb->ab", dtype, **sizes), machine)
+    large = cycles(contraction("ac,cb->ab", dtype, **{**sizes, "c": 128}), machine)
+    assert 1.3 * small < large < 2.5 * small
