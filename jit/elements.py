@@ -10,7 +10,7 @@ Half types are computed in float32, bool by and/or, integers wrap as numpy's do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -133,6 +133,9 @@ _SPECIAL = {
 }
 
 
+_STEPS = 4  # elements that one pointer reaches when they are gathered
+
+
 class Arithmetic:
     """Arithmetic on vectors of `lanes` elements (one lane: scalars).
 
@@ -212,6 +215,36 @@ class Arithmetic:
         if self.element.part in self.code.target.masked:
             return self._masked("load", type_, address, count)
         return self._load_some(type_, address, count)
+
+    def gather(self, address: Value, step: Value, count: Value | None = None) -> Number:
+        """`lanes` real elements that are `step` bytes apart. With a count, the lanes behind repeat
+        the last element that is read."""
+        if self.lanes == 1:
+            return self.load(address, count)
+        code, raw = self.code, Literal(self.type, "poison")
+        for i, place in enumerate(self._places(address, step, count)):
+            part = code.load(place, self.element.storage)
+            raw = self.builder.insert_element(raw, part, Whole(INT32, i))
+        return (raw,)
+
+    def scatter(self, value: Number, address: Value, step: Value) -> None:
+        """Store `lanes` real elements `step` bytes apart."""
+        for i, place in enumerate(self._places(address, step, None)):
+            part = self.builder.extract_element(value[0], Whole(INT32, i))
+            self.code.store(part, place)
+
+    def _places(self, address: Value, step: Value, count: Value | None) -> Iterator[Value]:
+        """The address of each lane: few registers hold them, as pointer + 0, 1, 2 or 3 steps."""
+        code = self.code
+        last = None if count is None else code.sub(count, 1)
+        several = [code.mul(step, i) for i in range(_STEPS + 1)]
+        for i in range(self.lanes):
+            if last is not None:
+                yield code.at(address, code.mul(code.min(i, last), step))
+                continue
+            if i and i % _STEPS == 0:
+                address = code.at(address, several[_STEPS])
+            yield code.at(address, several[i % _STEPS])
 
     def store_past_caches(self, value: Number, address: Value) -> None:
         """Store `lanes` consecutive elements that are a whole cache line."""

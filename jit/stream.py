@@ -38,6 +38,7 @@ _LOGICAL = frozenset({"and", "or"})
 _BOOL = frozenset({"zero", "copy", "cast", "gemm", "sum"}) | _LOGICAL
 _UNTYPED = frozenset({"zero", "copy"})  # bytes are bytes
 _PARTWISE = _UNTYPED | {"neg", "add", "sub"}  # complex numbers are pairs of real ones
+GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
 # Results that are the same for signed and unsigned integers.
 _WRAPPING = frozenset({"neg", "square", "add", "sub", "mul", "gemm", "sum", "prod"})
 
@@ -134,12 +135,14 @@ def _plain_main(form: StreamKernel) -> StreamKernel:
 
 
 def _plain_accesses(form: StreamKernel) -> StreamKernel:
-    """Fewer accesses: one strided kernel for all strides and all reductions, and for types that
-    have no vectors."""
+    """Fewer accesses: vectors are gathered of the types that most work is done in; else there is
+    one strided kernel for all strides and all reductions, and for types that have no vectors."""
     accesses = (form.in0, form.in1, form.out)
     kinds = element(form.dtype), element(form.source or form.dtype)
     if "strided" not in accesses and all(kind.vectorises for kind in kinds):
         return form
+    if form.dtype in GATHERED and form.source is None:
+        return replace(form, out="scattered") if form.strided else form
     in1: Access | None = None if form.in1 is None else "strided"
     return replace(form, in0="strided", in1=in1, out="strided", outer_reduced=False)
 

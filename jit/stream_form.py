@@ -12,13 +12,13 @@ from typing import Literal
 
 from tensorop.ir import REDUCTIONS, Primitive
 
-Access = Literal["unit", "zero", "strided", "reduced"]
+Access = Literal["unit", "zero", "strided", "scattered", "reduced"]
 
 REDUCING = frozenset(main.value for main in REDUCTIONS | {Primitive.GEMM})
 
 
 class StreamDescriptor(IntEnum):
-    """Words of the descriptor. Strides are in bytes. X_IN0, X_IN1 are read by strided kernels only;
+    """Words of the descriptor. Strides are in bytes. X_IN0, X_IN1 are read where access is strided;
     X_OUT and Y_OUT must be 0 where the axis is reduced. The slots are those of `abi.Slot` and
     `abi.AxisSlot`; an axis slot of -1 is an axis of size 1."""
 
@@ -41,8 +41,10 @@ class StreamForm:
 
     main: the primitive. dtype: type of the output, and of the arithmetic (half types: float32).
     source: dtype of the inputs where it is another one; they are cast as they are loaded.
-    in0, in1, out: access of X; in1 is None with one input. A strided kernel serves every access by
-    strides, and both axes may then be reduced (a stride of 0 in out).
+    in0, in1, out: access of X; in1 is None with one input. A kernel whose out is strided is one of
+    scalars: it serves every access by strides, and both axes may be reduced (a stride of 0 in out).
+    One of vectors gathers them from strided inputs, and stores them element by element to an out
+    that is scattered.
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
     per_x: elements of `dtype` that make one position of X.
     """
@@ -69,6 +71,11 @@ class StreamForm:
     @property
     def strided(self) -> bool:
         return self.out == "strided"
+
+    @property
+    def gathers(self) -> bool:
+        """Whether vectors are put together of elements that are apart, or taken apart."""
+        return not self.strided and bool({self.in0, self.in1, self.out} & {"strided", "scattered"})
 
     @property
     def updates(self) -> bool:

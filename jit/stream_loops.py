@@ -106,7 +106,7 @@ class Stream(StreamSteps):
     @property
     def _several_rows(self) -> bool:
         """Only for types that contractions are fast in: the code takes as long again to compile."""
-        return self.element.is_float and not self.element.half
+        return self.element.is_float and not self.element.half and not self.form.gathers
 
     @property
     def _chains(self) -> int:

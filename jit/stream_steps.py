@@ -71,11 +71,14 @@ class StreamSteps:
         parts = (self.element.accumulator.part, self.source.accumulator.part)
         self.lanes = self._lanes(1 if form.strided else target.lanes(max(parts)))
         self.scalar = self._lanes(1)
-        self.masked = {self.element.part, self.source.part} <= target.masked
+        # Elements are stored one by one, with no mask.
+        scatters = form.out == "scattered"
+        self.masked = not scatters and {self.element.part, self.source.part} <= target.masked
         self.x = self.code.mul(self._size(StreamDescriptor.X_AXIS), form.per_x)
         self.y = self._size(StreamDescriptor.Y_AXIS)
         self.out = self._address(StreamDescriptor.OUT_SLOT)
-        self.out_step = self._word(StreamDescriptor.X_OUT) if form.strided else self.element.size
+        steps = scatters or form.strided
+        self.out_step = self._word(StreamDescriptor.X_OUT) if steps else self.element.size
         self.out_stride = self._word(StreamDescriptor.Y_OUT)
         self.inputs = self._open_inputs()
         self.scalars = self._read_call() if form.updates else None
@@ -138,7 +141,7 @@ class StreamSteps:
         """How many vectors of X are worked on at once: at most `most`, fewer where the code of one
         is long or takes many registers."""
         kinds = (self.element, self.source)
-        if not all(kind.vectorises for kind in kinds):
+        if self.form.gathers or not all(kind.vectorises for kind in kinds):
             return 1
         if any(kind.half == "float16" for kind in kinds) and not self.code.target.half:
             return min(most, 2)
@@ -167,7 +170,10 @@ class StreamSteps:
         if row.everywhere is not None:
             return lanes.of.splat(row.everywhere)
         address = self.code.at(row.address, self.code.mul(x, row.step))
-        value = lanes.source.load(address, count)
+        if isinstance(row.step, int):
+            value = lanes.source.load(address, count)
+        else:
+            value = lanes.source.gather(address, row.step, count)
         if row.conjugated:
             value = lanes.source.conj(value)
         return cast(lanes.source, lanes.of, value) if self.form.source else value
@@ -210,7 +216,10 @@ class StreamSteps:
         if self.scalars is not None:
             values = self._updated(of, self.scalars, values, places)
         for value, (address, count) in zip(values, places, strict=True):
-            of.store(value, address, count)
+            if isinstance(self.out_step, int) or of.lanes == 1:
+                of.store(value, address, count)
+            else:
+                of.scatter(value, address, self.out_step)
 
     def _updated(
         self,
@@ -227,13 +236,19 @@ class StreamSteps:
             return flat([self._times(of, scalars.alpha, v, scalars.scales) for v in values])
 
         def combined() -> list[Value]:
-            old = [of.load(address, count) for address, count in places]
+            old = [self._old(of, address, count) for address, count in places]
             pairs = zip(values, old, strict=True)
             if not scaled:
                 return flat([self.combine(of, v, o) for v, o in pairs])
             return flat([self._scaled_sum(of, scalars, v, o) for v, o in pairs])
 
         return grouped(self.code.choose(scalars.reads, combined, alone), self.element.parts)
+
+    def _old(self, of: Arithmetic, address: Value, count: Value | None) -> Number:
+        """What out holds."""
+        if isinstance(self.out_step, int) or of.lanes == 1:
+            return of.load(address, count)
+        return of.gather(address, self.out_step)
 
     def _scaled_sum(self, of: Arithmetic, scalars: Scalars, value: Number, old: Number) -> Number:
         """alpha * value + beta * old."""

@@ -13,26 +13,31 @@ from math import ceil, prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.stream import GATHERED
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange, output_axis
 from tensorop.optimizer.regime import choose, lanes_of, streamed
 
 LINE = 64  # bytes
+PAGE = 4096
 CALL = 100.0  # a kernel call and the loops around it
 ROW = 6.0  # a row of a stream kernel
 VECTOR = 1.5  # a vector of it, from L1
-SCALAR = 9.0  # an element of it that is addressed by its stride
+SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
+LANE = 2.0
 PRODUCT = 0.55  # a vector multiply-add of a matrix product
 PACKED = 0.75  # an element that is packed as part of a vector
-GATHERED = 20.0  # an element that is packed alone
+PICKED = 20.0  # an element that is packed alone
 PIECE = 9.0  # storing a piece of a column
 ITEM = 500.0  # one matrix product of a batch: packing and calls for small panels
 COPY = 4000.0  # a copy of its own: its call, its memory
 MOVED = 0.6  # an element of it as part of a vector
-ALONE = 4.5  # an element of it that is not
+ALONE = 3.5  # an element of it that is not
 SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 14.0, 6.0, 3.0)  # from L1, L2, L3, memory: lines that follow one another
+TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
+WALK_CYCLES = (0.0, 6.0, 20.0)  # an access that goes through more of them in turn
 LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that does not
 
 
@@ -86,9 +91,12 @@ def _stream(op: TensorOp, machine: Machine) -> float:
     points = prod(d.size for d in op.dimensions)
     inner, rows = prim[-1], prim[0] if len(prim) > 1 else None
     y = rows.size if rows else 1
-    row = ROW + SCALAR * inner.size
-    if set(inner.strides) <= {0, 1}:
-        row = ROW + VECTOR * ceil(inner.size / lanes_of(op, machine))
+    vectors, strided = ceil(inner.size / lanes_of(op, machine)), len(set(inner.strides) - {0, 1})
+    row = ROW + VECTOR * vectors
+    if strided and op.dtype in GATHERED:
+        row += LANE * inner.size * sum(abs(s) > 1 for s in inner.strides)
+    elif strided:
+        row = ROW + SCALAR * inner.size
     total = points / inner.size * row + points / (inner.size * y) * CALL
     held = sum(_bytes(op, t) for t in range(len(op.tensors)))
     for t in range(len(op.tensors)):
@@ -108,9 +116,12 @@ def _lone(
     size = element(op.tensors[tensor].dtype).size
     near = rows is not None and 0 < abs(rows.strides[tensor]) * size < LINE
     waiting = inner.size * LINE if near else _bytes(op, tensor)
-    new = min(1.0, abs(inner.strides[tensor]) * size / LINE)
+    step = abs(inner.strides[tensor]) * size
     first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
-    return max(first, new * LINE_CYCLES[_level(waiting, machine)])
+    again = min(1.0, step / LINE) * LINE_CYCLES[_level(waiting, machine)]
+    each = min(1.0, step / PAGE)  # how many new pages
+    walk = WALK_CYCLES[sum(inner.size * each > reach for reach in TLB_REACH)]
+    return max(first, again) + each * walk
 
 
 def _product(op: TensorOp, machine: Machine) -> float:
@@ -146,7 +157,7 @@ def _packing(op: TensorOp, tensor: int, side: DimType) -> float:
     dims = output_axis(op, side).dimensions
     unit = [d for d in op.dimensions if abs(d.strides[tensor]) == 1 and d.type != DimType.C]
     if not unit:
-        return GATHERED
+        return PICKED
     if unit[0].type == DimType.K or not dims or unit[0] == dims[-1]:
         return PACKED
-    return PACKED if dims[-1].size % 4 == 0 else GATHERED
+    return PACKED if dims[-1].size % 4 == 0 else PICKED
