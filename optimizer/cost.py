@@ -1,29 +1,30 @@
-"""What an operation costs: an estimate in cycles of one core, to rank ways of running it.
+"""What a schedule costs: an estimate in cycles of one core, to rank ways of running an operation.
 
-Arithmetic and memory are added up, each for the regime that the operation gets (regime.py). Memory
-is what a tensor has of bytes over the bandwidth of the level that holds the operation's data; bytes
-count again where a cache line is come back to after it is gone. The prices are those of a vector
-machine of about four instructions a cycle, in units of its vectors and cache sizes; only their
-ratios matter, and nothing is timed, so that a machine of the same features decides the same.
+Arithmetic and memory are added up, for each kind of schedule in its way. Memory is what a tensor
+has of bytes over the bandwidth of the level that holds the operation's data; bytes count again
+where a cache line is come back to after it is gone. The prices are those of a vector machine of
+about four instructions a cycle, in units of its vectors and cache sizes; only their ratios matter,
+and nothing is timed, so that a machine of the same features decides the same.
 """
 
 from __future__ import annotations
 
 from math import ceil, prod
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
+from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
-from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange, output_axis
-from tensorop.optimizer.regime import choose, lanes_of, streamed
 
 LINE = 64  # bytes
 PAGE = 4096
 CALL = 100.0  # a kernel call and the loops around it
 ROW = 6.0  # a row of a stream kernel
-VECTOR = 1.5  # a vector of it, from L1
+VECTOR = 1.5  # a vector of it, from L1; SUMMED: to a sum in a register
+SUMMED = 1.0
+UPDATED = 1.5  # a vector of a sum that is added to what out holds
+FOLDED = 12.0  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
 LANE = 2.0
 PRODUCT = 0.55  # a vector multiply-add of a matrix product
@@ -31,31 +32,23 @@ PACKED = 0.75  # an element that is packed as part of a vector
 PICKED = 20.0  # an element that is packed alone
 PIECE = 9.0  # storing a piece of a column
 ITEM = 500.0  # one matrix product of a batch: packing and calls for small panels
-COPY = 4000.0  # a copy of its own: its call, its memory
-MOVED = 0.6  # an element of it as part of a vector
-ALONE = 3.5  # an element of it that is not
+MOVED = 0.6  # an element that a permuting copy moves as part of a vector
+ALONE = 3.5  # one that is not
 SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 14.0, 6.0, 3.0)  # from L1, L2, L3, memory: lines that follow one another
+NOTICED = 512  # bytes of a row that the hardware's prefetcher needs
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 6.0, 20.0)  # an access that goes through more of them in turn
 LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that does not
 
 
-def cycles(op: TensorOp, machine: Machine) -> float:
-    """Estimate an operation without touches; dimensions of size 1 must have been dropped."""
-    op = op.with_dimensions(fused(op.dimensions)[0])
-    if op.main in CONTRACTIONS and choose(op, machine).name != "stream":
-        return _product(op, machine)
-    return _stream(op, machine)
-
-
-def copy_cycles(dimensions: tuple[Dimension, ...], itemsize: int, machine: Machine) -> float:
-    """Estimate a copy, dimensions with the strides of source and target."""
-    dimensions = fused(dimensions)[0]
-    count = prod(d.size for d in dimensions)
-    runs = [max((d.size for d in dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)]
-    total = COPY + count * (MOVED if min(runs) >= SHORT else ALONE)
-    return total + _transfer(2 * count * itemsize, 2 * count * itemsize, machine)
+def permuted_cycles(op: TensorOp, machine: Machine) -> float:
+    """Estimate a permuting copy by tiles."""
+    count, moved = prod(d.size for d in op.dimensions), 2 * _bytes(op, 0)
+    runs = [
+        max((d.size for d in op.dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)
+    ]
+    return count * (MOVED if min(runs) >= SHORT else ALONE) + _transfer(moved, moved, machine)
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
@@ -64,7 +57,53 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
     total = sum(_bytes(op, t) for t in range(len(op.tensors)))
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     price = PRODUCT if product else VECTOR
-    return points / lanes_of(op, machine) * price + _transfer(total, total, machine)
+    return points / machine.lanes(op.dtype) * price + _transfer(total, total, machine)
+
+
+def stream_cycles(
+    op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine
+) -> float:
+    """Estimate vectors along one dimension, rows along another, loops around them."""
+    points, y = prod(d.size for d in op.dimensions), rows.size if rows else 1
+    total = points / inner.size * _row(op, inner, rows, machine)
+    total += points / (inner.size * y) * CALL
+    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    for t in range(len(op.tensors)):
+        if abs(inner.strides[t]) > 1:
+            total += points * _lone(op, t, inner, rows, machine)
+            continue
+        total += _transfer(_bytes(op, t), held, machine)
+        if inner.strides[t]:
+            total += points / inner.size * _row_start(op, t, inner, rows, machine)
+    return total
+
+
+def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine) -> float:
+    """Cycles of one row, from L1."""
+    strided = sum(s not in (0, 1) for s in inner.strides)
+    if strided and op.dtype not in GATHERED:
+        return ROW + SCALAR * inner.size
+    vector = VECTOR
+    if inner.type == DimType.K or (rows is not None and rows.type == DimType.K):
+        vector = SUMMED
+    if any(d.type == DimType.K and d is not inner and d is not rows for d in op.dimensions):
+        vector += UPDATED
+    vectors = ceil(inner.size / machine.lanes(op.dtype))
+    folded = FOLDED if inner.type == DimType.K else 0.0
+    return ROW + vector * vectors + LANE * inner.size * strided + folded
+
+
+def _row_start(
+    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
+) -> float:
+    """Cycles to get at a row of consecutive elements, where it is too short for the hardware to
+    notice that they are, and the next row does not go on there."""
+    size = element(op.tensors[tensor].dtype).size
+    length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
+    if length >= NOTICED or step < max(LINE, 2 * length):
+        return 0.0
+    lines = ceil(length / LINE) * LINE_CYCLES[_level(_bytes(op, tensor), machine)]
+    return lines + _walk(rows.size if rows else 1, step)
 
 
 def _bytes(op: TensorOp, tensor: int) -> int:
@@ -83,30 +122,6 @@ def _transfer(count: float, held: float, machine: Machine) -> float:
     return count / BYTES_PER_CYCLE[_level(held, machine)]
 
 
-def _stream(op: TensorOp, machine: Machine) -> float:
-    """Vectors along one dimension, rows along another, loops around them."""
-    prim = [d for d in streamed(op).dimensions if d.exec == ExecType.PRIM]
-    if not prim:
-        return CALL
-    points = prod(d.size for d in op.dimensions)
-    inner, rows = prim[-1], prim[0] if len(prim) > 1 else None
-    y = rows.size if rows else 1
-    vectors, strided = ceil(inner.size / lanes_of(op, machine)), len(set(inner.strides) - {0, 1})
-    row = ROW + VECTOR * vectors
-    if strided and op.dtype in GATHERED:
-        row += LANE * inner.size * sum(abs(s) > 1 for s in inner.strides)
-    elif strided:
-        row = ROW + SCALAR * inner.size
-    total = points / inner.size * row + points / (inner.size * y) * CALL
-    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
-    for t in range(len(op.tensors)):
-        if abs(inner.strides[t]) <= 1:
-            total += _transfer(_bytes(op, t), held, machine)
-        else:
-            total += points * _lone(op, t, inner, rows, machine)
-    return total
-
-
 def _lone(
     op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
 ) -> float:
@@ -119,12 +134,16 @@ def _lone(
     step = abs(inner.strides[tensor]) * size
     first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
     again = min(1.0, step / LINE) * LINE_CYCLES[_level(waiting, machine)]
+    return max(first, again) + _walk(inner.size, step)
+
+
+def _walk(count: int, step: int) -> float:
+    """Cycles to translate an address, of so many that are asked for in turn at such a distance."""
     each = min(1.0, step / PAGE)  # how many new pages
-    walk = WALK_CYCLES[sum(inner.size * each > reach for reach in TLB_REACH)]
-    return max(first, again) + each * walk
+    return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
 
 
-def _product(op: TensorOp, machine: Machine) -> float:
+def product_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products from packed panels, the better side being the vector side."""
     kind, items = element(op.dtype), op.size_of(DimType.C)
     total = ITEM * items + min(_one_order(side, machine) for side in (op, exchange(op)))
@@ -142,7 +161,7 @@ def _product(op: TensorOp, machine: Machine) -> float:
 
 def _one_order(op: TensorOp, machine: Machine) -> float:
     """Packing, multiply-adds and stores of all items, in0 being the vector side."""
-    lanes = lanes_of(op, machine)
+    lanes = machine.lanes(op.dtype)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     vectors = ceil(m / lanes)
     run = output_axis(op, DimType.M).unit_run(op.out)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tensorop.jit.elements import element
 from tensorop.jit.target import Target, current_target
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -25,6 +26,11 @@ class Machine:
     l1: int
     l2: int
     l3: int
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of a vector that a dtype is computed in; 1 where it has none."""
+        kind = element(dtype).accumulator
+        return self.target.lanes(kind.part) if kind.vectorises else 1
 
 
 @lru_cache(maxsize=1)

@@ -32,6 +32,7 @@ from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.blocked import balanced, epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.vectors import vectors_and_rows
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
@@ -57,7 +58,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
     else:
-        op = _two_prims(op)
+        op = _two_prims(op, machine)
         rows, _ = _stream_order(op)
         if op.main in CONTRACTIONS and rows is not None and rows.type == DimType.N:
             # The vector that all rows share is in1: the kernel reads it once for several of them.
@@ -197,21 +198,18 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     return (x, y), steps, f"{op.main} streaming {label}"
 
 
-def _two_prims(op: TensorOp) -> TensorOp:
+def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
     """A stream kernel runs over two axes; further PRIM dimensions become loops around it."""
-    kept = [d for d in _stream_order(op) if d is not None]
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
+    kept = vectors_and_rows(op, prim, machine) if op.main in CONTRACTIONS else prim[-2:]
     extra = [replace(d, exec=ExecType.SEQ) for d in prim if not any(d is k for k in kept)]
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     return op.with_dimensions((*loops, *extra, *kept))
 
 
 def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
-    """The PRIM dimensions as (outer, inner) axes of a stream kernel: vectors run along one that
-    is consecutive, or repeats, in every tensor; of two such along the longer."""
+    """The PRIM dimensions as (outer, inner) axes of a stream kernel."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
-    if op.main in CONTRACTIONS:
-        prim.sort(key=lambda d: (set(d.strides) <= {0, 1}, d.size))
     rows, inner = [None, None, *prim][-2:]
     return rows, inner
 

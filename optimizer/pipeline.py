@@ -35,8 +35,9 @@ from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
-from tensorop.optimizer.regime import Regime, choose, lanes_of, streamed
+from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.split import split_size
+from tensorop.optimizer.vectors import streamed
 
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 
@@ -127,10 +128,10 @@ def _scheduled(
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "blocked":
-        oriented = orient(op, lanes_of(op, machine))
+        oriented = orient(op, machine.lanes(op.dtype))
         notes.append(f"orient: {oriented.note}")
         return blocked(oriented.op, machine, threads, oriented.swapped)
-    primitives = streamed(op) if regime.name == "stream" else identify(op).op
+    primitives = streamed(op, machine) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
     grouped = group(ordered.op, machine)
     shared = parallelise(_splittable(grouped.op, threads), threads)

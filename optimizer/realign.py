@@ -19,14 +19,23 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
-from tensorop.optimizer.cost import copy_cycles, cycles, least_cycles
+from tensorop.optimizer.cost import (
+    least_cycles,
+    permuted_cycles,
+    product_cycles,
+    stream_cycles,
+)
+from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.regime import choose
+from tensorop.optimizer.vectors import vectors_and_rows
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.6  # times the least possible: not worth looking for better
+COPY = 4000.0  # cycles of a copy of its own, whatever it moves: its call, its memory
 GAIN = 0.8  # of the estimate as it is, that another one must stay under
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
@@ -36,11 +45,13 @@ Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positi
 class Realigned:
     """An operation and the tensors of it that go through dense temporaries.
 
-    op: normalised. orders: for each tensor to be moved, the dimensions of its temporary.
+    op: normalised. orders: for each tensor to be moved, the dimensions of its temporary. cycles: an
+    estimate of all of it, 0 where nothing was to be asked.
     """
 
     op: TensorOp
     orders: Mapping[int, Order] = field(default_factory=dict)
+    cycles: float = 0.0
 
     def strides(self, tensor: int) -> tuple[int, ...]:
         """Strides in elements of a temporary, one a dimension of the operation."""
@@ -65,10 +76,9 @@ class Realigned:
             )
         )
 
-    def copied(self, tensor: int) -> tuple[Dimension, ...]:
-        """The dimensions of the copy between a tensor and its temporary, with the strides of the
-        one that is read first."""
-        steps, out = self.strides(tensor), tensor == self.op.out
+    def copy(self, tensor: int) -> TensorOp:
+        """The copy of an input to its temporary, or of an output from there."""
+        steps, out, dtype = self.strides(tensor), tensor == self.op.out, self.op.dtype
         dimensions = []
         for i in self.orders[tensor]:
             d = self.op.dimensions[i]
@@ -76,7 +86,28 @@ class Realigned:
             dimensions.append(
                 Dimension(DimType.C, d.size, pair[::-1] if out else pair, name=d.name)
             )
-        return tuple(dimensions)
+        tensors = (Tensor("in0", dtype), Tensor("out", dtype))
+        return TensorOp(tensors, tuple(dimensions), Primitive.COPY)
+
+    def copying(self, machine: Machine, out_is_new: bool) -> float:
+        """Cycles of the copies; none of an output that is made as it is written."""
+        moved = [t for t in self.orders if not (out_is_new and t == self.op.out)]
+        return sum(COPY + cycles(self.copy(t), machine) for t in moved)
+
+
+def cycles(op: TensorOp, machine: Machine) -> float:
+    """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
+    that it gets runs it."""
+    op = op.with_dimensions(fused(op.dimensions)[0])
+    regime = choose(op, machine).name
+    if regime == "permute":
+        return permuted_cycles(op, machine)
+    if op.main in CONTRACTIONS and regime != "stream":
+        return product_cycles(op, machine)
+    if not op.dimensions:
+        return 0.0
+    *rows, inner = vectors_and_rows(op, op.dimensions, machine)
+    return stream_cycles(op, inner, rows[0] if rows else None, machine)
 
 
 def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Realigned:
@@ -96,21 +127,17 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     points = prod(d.size for d in op.dimensions)
     if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
         return as_given
-    least = GAIN * cycles(op, machine)
-    if least < GAIN * NEAR_BEST * least_cycles(op, machine):
+    as_it_lies = cycles(op, machine)
+    if as_it_lies < NEAR_BEST * least_cycles(op, machine):
         return as_given
-    chosen, size = as_given, element(op.dtype).size
+    chosen, least = as_given, GAIN * as_it_lies
     for candidate in _candidates(op):
-        price = sum(
-            copy_cycles(candidate.copied(tensor), size, machine)
-            for tensor in candidate.orders
-            if not (out_is_new and tensor == op.out)
-        )
+        price = candidate.copying(machine, out_is_new)
         if price < least:
             price += cycles(candidate.main(), machine)
         if price < least:
-            chosen, least = candidate, price
-    return chosen
+            chosen, least = replace(candidate, cycles=price), price
+    return chosen if chosen.orders else replace(as_given, cycles=as_it_lies)
 
 
 def _candidates(op: TensorOp) -> Iterator[Realigned]:

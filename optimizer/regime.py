@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.stream import GATHERED
 from tensorop.optimizer.machine import Machine
 
 
@@ -23,6 +24,8 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
     if op.main in CONTRACTIONS:
         return _contraction(op, machine)
     if op.main in (Primitive.COPY, Primitive.CONJ) and _permutes(op):
+        if _interleaves(op):
+            return Regime("stream", "runs are short: elements are gathered or scattered")
         return Regime("permute", "source and target have different fastest dimensions")
     return Regime("nest", "one pass over the elements")
 
@@ -61,7 +64,7 @@ def _in_blocks(op: TensorOp, machine: Machine) -> bool:
         dense = [1, vector.size, vector.size * summed[0].size]
         read = sorted((abs(d.strides[broadcast]), d.size) for d in (other, *summed))
         whole = all(a[0] * a[1] == b[0] for a, b in pairwise(read))
-        fits = vector.size % lanes_of(op, machine) == 0 and vector.size <= LONGEST_BLOCK
+        fits = vector.size % machine.lanes(op.dtype) == 0 and vector.size <= LONGEST_BLOCK
         if lies == dense and vector.strides[op.out] == 1 and read[0][0] == 1 and whole and fits:
             return other.size <= LONGEST_BLOCK
     return False
@@ -83,7 +86,7 @@ def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
     if fastest.type != DimType.C:
         return False
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    lanes = lanes_of(op, machine)
+    lanes = machine.lanes(op.dtype)
     summed = max(d.size for d in op.of_type(DimType.K))
     vectors = -(-fastest.size // lanes)
     batch = (_STREAM * vectors + _CALL / summed) / fastest.size
@@ -125,26 +128,16 @@ def _permutes(op: TensorOp) -> bool:
     return source is not target or (source.size < 64 and len(op.dimensions) > 2)
 
 
-def streamed(op: TensorOp) -> TensorOp:
-    """The PRIM dimensions of a product that streams: vectors along one that is consecutive, or
-    repeats, in every tensor, over rows along a sum, or else along the longest other."""
-    if not op.dimensions:
-        return op
-
-    def along_vectors(d: Dimension) -> tuple[object, ...]:
-        return set(d.strides) <= {0, 1}, -(abs(d.strides[op.out]) or 1 << 62), d.size
-
-    def rows(d: Dimension) -> tuple[object, ...]:
-        # Summed rows stay in registers; kept ones share what does not depend on them.
-        return d.type == DimType.K, d.type != DimType.C, d.size
-
-    inner = max(op.dimensions, key=along_vectors)
-    others = [d for d in op.dimensions if d is not inner]
-    chosen = [max(others, key=rows), inner] if others else [inner]
-    loops = [d for d in others if d is not chosen[0]]
-    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
+def _interleaves(op: TensorOp) -> bool:
+    """Whether a permutation has few consecutive elements on one side, and on the other many that
+    lie within a few lines there: vectors are then gathered, or scattered, with less work than tiles
+    that are mostly empty."""
+    if op.dtype not in GATHERED or any(t.conj for t in op.tensors):
+        return False
+    units = [next(d for d in op.dimensions if d.strides[t] == 1) for t in (0, 1)]
+    short, long = sorted(units, key=lambda d: d.size)
+    return short.size < SHORT_RUN and long.size >= LONG_RUN and max(long.strides) <= SHORT_RUN
 
 
-def lanes_of(op: TensorOp, machine: Machine) -> int:
-    kind = element(op.dtype).accumulator
-    return machine.target.lanes(kind.part) if kind.vectorises else 1
+SHORT_RUN = 8  # elements that fill no tile
+LONG_RUN = 32

@@ -33,10 +33,10 @@ def _back_end() -> Any:
     return executable
 
 
-def preferred_order(op: TensorOp) -> Sequence[str]:
-    """Labels of a new result, outermost first, where that is clearly faster; else none."""
-    order: Sequence[str] = _back_end().preferred_order(op)
-    return order
+def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
+    """See `executable.preferred_order`."""
+    preference: tuple[float, Sequence[str]] = _back_end().preferred_order(op)
+    return preference
 
 
 class Call:

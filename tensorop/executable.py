@@ -228,11 +228,11 @@ def _as_it_lies(op: TensorOp, optimize: bool, threads: int | None) -> Executable
     return executable
 
 
-def preferred_order(op: TensorOp) -> tuple[str, ...]:
-    """The names of out's dimensions, outermost first, in the order that it had better have; none
-    where it is well as it is."""
+def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
+    """What an operation into a new array costs, 0 where it is well as it is; and the names of out's
+    dimensions, outermost first, where it had better have another order than it has."""
     parts = realign(op, host_machine(), out_is_new=True)
-    return tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
+    return parts.cycles, tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
 
 
 def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, int, int]] | None:

@@ -48,6 +48,7 @@ Array = np.ndarray[Any, DType]
 Layout = tuple[tuple[int, ...], Strides, DType, bool]  # shape, strides in bytes, dtype, aligned
 
 ORDERS = "CFAK"
+_GAIN = 0.8  # of what a result in numpy's order costs, that one in C order must stay under
 
 
 class Options(NamedTuple):
@@ -145,13 +146,13 @@ def decide(
     layouts: Sequence[Layout],
     out: Layout | None,
     options: Options,
-    prefer: Callable[[TensorOp], Sequence[str]] = lambda op: (),
+    prefer: Callable[[TensorOp], tuple[float, Sequence[str]]] = lambda op: (0.0, ()),
 ) -> Program:
     """Decide a call.
 
     layouts: of the operands. out: of the given `out`, if any. prefer: asked, where the result may
-    lie in any order, whether another one than it has in an operation would be clearly faster: its
-    labels, outermost first, or none.
+    lie in any order, what the operation that writes it costs (0: all is well as it is), and which
+    order would be clearly faster: its labels, outermost first, or none.
 
     Raises
     ------
@@ -183,11 +184,16 @@ def decide(
     decided = program(strides)
     if out is not None or order != "K" or options.optimize is False or not decided.steps:
         return decided
-    if prefer(decided.steps[-1].op):
-        decided = program(result_strides(contraction, moving, "C", dtype.itemsize))
-        if names := prefer(decided.steps[-1].op):
-            axes = _axes_of(contraction, names)
-            decided = program(packed(axes, contraction.shape, dtype.itemsize))
+    price, names = prefer(decided.steps[-1].op)
+    c_order = result_strides(contraction, moving, "C", dtype.itemsize)
+    if price and strides != c_order:
+        other = program(c_order)
+        other_price, other_names = prefer(other.steps[-1].op)
+        if other_price < _GAIN * price or (names and other_price <= price):
+            decided, names = other, other_names
+    if names:
+        axes = _axes_of(contraction, names)
+        decided = program(packed(axes, contraction.shape, dtype.itemsize))
     return decided
 
 

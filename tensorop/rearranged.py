@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import Primitive, Schedule, Tensor, TensorOp
+from tensorop.ir import Schedule, TensorOp
 from tensorop.memory import vector
 from tensorop.optimizer.realign import Realigned
 
@@ -24,7 +24,7 @@ class Rearranged:
     def __init__(self, parts: Realigned, plan: Callable[[TensorOp], Any]) -> None:
         self.op = op = parts.op
         self._main = plan(parts.main())
-        self._copies = {t: (parts.size(t), plan(_copy(parts, t))) for t in parts.orders}
+        self._copies = {t: (parts.size(t), plan(parts.copy(t))) for t in parts.orders}
         self._writes = self._copies.pop(op.out, None)
 
     @property
@@ -52,9 +52,3 @@ class Rearranged:
         used[-1] = vector(size, out.dtype)
         self._main.run(used, alpha, None)
         copy.run((used[-1], out), None, beta)
-
-
-def _copy(parts: Realigned, tensor: int) -> TensorOp:
-    dtype = parts.op.dtype
-    tensors = (Tensor("in0", dtype), Tensor("out", dtype))
-    return TensorOp(tensors, parts.copied(tensor), Primitive.COPY)

@@ -17,10 +17,10 @@ from tensorop.executable import plan_for
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import realign as passes
-from tensorop.optimizer.cost import cycles, least_cycles
+from tensorop.optimizer.cost import least_cycles
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
-from tensorop.optimizer.realign import Realigned, realign
+from tensorop.optimizer.realign import Realigned, cycles, realign
 from tensorop.rearranged import Rearranged
 from tests.strategies import numpy_dtype
 from tests.test_blocked import draw

@@ -1,0 +1,40 @@
+"""The two dimensions that a stream kernel runs over: vectors along one, rows along the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from tensorop.ir import Dimension, DimType, ExecType, TensorOp
+from tensorop.optimizer.cost import stream_cycles
+from tensorop.optimizer.machine import Machine
+
+FEW_POINTS = 4096  # below, the rows follow from a rule
+
+
+def streamed(op: TensorOp, machine: Machine) -> TensorOp:
+    """The operation with its loops, then rows and vectors as PRIM dimensions: the pair that an
+    estimate finds cheapest."""
+    chosen = vectors_and_rows(op, op.dimensions, machine)
+    loops = [d for d in op.dimensions if not any(d is c for c in chosen)]
+    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
+
+
+def vectors_and_rows(
+    op: TensorOp, dimensions: Sequence[Dimension], machine: Machine
+) -> list[Dimension]:
+    """Of some dimensions of an operation the rows, if there are two, and then the vectors."""
+    if len(dimensions) < 2:
+        return list(dimensions)
+    few = prod(d.size for d in op.dimensions) < FEW_POINTS
+    pairs = []
+    for inner in dimensions:
+        others = [d for d in dimensions if d is not inner]
+        pairs += [[d, inner] for d in ([max(others, key=_as_rows)] if few else others)]
+    return min(pairs, key=lambda pair: stream_cycles(op, pair[1], pair[0], machine))
+
+
+def _as_rows(d: Dimension) -> tuple[object, ...]:
+    """Summed rows stay in registers; kept ones share what does not depend on them."""
+    return d.type == DimType.K, d.type != DimType.C, d.size
