@@ -35,8 +35,8 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
-ROWS_ACROSS = 1024  # elements of a row from which on that pays for storing the sums in between
+SUMMED_ROWS = 32  # rows summed across in one call: streams that the hardware prefetches
+STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
 def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
@@ -188,7 +188,8 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
     steps = _touched(op, call, ("X", "Y"))
     rows = max(1, STREAM_BLOCK // x.size)
-    if y.type == DimType.K != x.type and x.size >= ROWS_ACROSS and not element(op.dtype).half:
+    kind = element(op.dtype)
+    if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
         rows = min(rows, SUMMED_ROWS)
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)

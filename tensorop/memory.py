@@ -26,8 +26,10 @@ from tensorop.config import POOL
 
 Array = NDArray[Any]
 
-LARGE = 1 << 22  # bytes from which on the system maps memory for an array
+LARGE = 1 << 19  # bytes from which on an array's memory is kept
+_HUGE = 1 << 22  # bytes from which on it is one of huge pages
 _HUGE_PAGE = 1 << 21
+_PAGES = 1 << 16  # else so many bytes, or a multiple: arrays of about a size share memory
 _MIB = 1 << 20
 
 
@@ -57,13 +59,13 @@ class _Pool:
         self._total = 0
 
     def array(self, size: int) -> Array:
-        """Bytes to put a large array on; `size` is a multiple of a huge page."""
+        """Bytes to put a large array on; `size` is a multiple of what memory is mapped in."""
         with self._lock:
             memory = self._take(size)
             if memory is None and not self._room(size):
-                return np.frombuffer(_mapped(size + _HUGE_PAGE), np.uint8)
+                return np.frombuffer(_mapped(size), np.uint8)
             if memory is None:
-                memory = _mapped(size + _HUGE_PAGE)
+                memory = _mapped(size)
                 self._total += size
             base = np.frombuffer(memory, np.uint8)
             end = _End(base, self._ended.append)
@@ -113,18 +115,22 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
     """
     size = prod(shape) * dtype.itemsize
     if size >= LARGE and POOL.value and hasattr(mmap, "MAP_PRIVATE"):
+        unit = _HUGE_PAGE if size >= _HUGE else _PAGES
         try:
-            base = _pool.array(-(-size // _HUGE_PAGE) * _HUGE_PAGE)
+            base = _pool.array(-(-size // unit) * unit)
         except OSError:  # numpy knows the right error
             return np.ndarray(shape, dtype, None, 0, strides)
-        start = -base.ctypes.data % _HUGE_PAGE
+        start = -base.ctypes.data % _HUGE_PAGE if size >= _HUGE else 0
         return np.ndarray(shape, dtype, base, start, strides)
     return np.ndarray(shape, dtype, None, 0, strides)
 
 
 def _mapped(size: int) -> mmap.mmap:
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    """Memory for so many bytes; for huge pages there is one more, so that one can begin there."""
+    huge = size >= _HUGE
+    room = size + _HUGE_PAGE * huge
+    memory = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if huge and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
 

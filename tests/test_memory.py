@@ -39,13 +39,14 @@ def test_shape_dtype_strides_and_alignment() -> None:
     assert array.sum() == 3 << 21
 
 
-def test_memory_of_an_array_that_is_gone_is_used_again() -> None:
-    first = vector(LARGE + 5, BYTE)
+@pytest.mark.parametrize("size", [LARGE, 8 * LARGE, 64 * LARGE])
+def test_memory_of_an_array_that_is_gone_is_used_again(size: int) -> None:
+    first = vector(size + 5, BYTE)
     address = first.ctypes.data
     assert kept() == 0
     del first
-    assert kept() > LARGE
-    second = vector(LARGE + 9, BYTE)
+    assert kept() > size
+    second = vector(size + 9, BYTE)
     assert second.ctypes.data == address and kept() == 0
 
 
@@ -62,11 +63,11 @@ def test_memory_that_a_view_looks_at_stays() -> None:
 
 def test_no_more_is_kept_than_asked_for() -> None:
     with POOL(9):
-        arrays = [vector(LARGE, BYTE) for _ in range(5)]
+        arrays = [vector(4 << 20, BYTE) for _ in range(5)]
         arrays.clear()
-        assert kept() == 2 * LARGE
+        assert kept() == 8 << 20
         vector(16 << 20, BYTE)  # more than all that may be kept
-        assert kept() == 2 * LARGE
+        assert kept() == 8 << 20
         vector(6 << 20, BYTE)  # instead of one of them; both would be too much
         assert kept() == 6 << 20
 
