@@ -35,6 +35,8 @@ from tensorop.optimizer.vectors import vectors_and_rows
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.6  # times the least possible: not worth looking for better
+PIECES = 4  # of which L3 holds so many
+LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
 COPY = 4000.0  # cycles of a copy of its own, whatever it moves: its call, its memory
 GAIN = 0.8  # of the estimate as it is, that another one must stay under
 
@@ -88,6 +90,32 @@ class Realigned:
             )
         tensors = (Tensor("in0", dtype), Tensor("out", dtype))
         return TensorOp(tensors, tuple(dimensions), Primitive.COPY)
+
+    def block(self, machine: Machine) -> tuple[int, int]:
+        """The dimension along which to go through the operation piece by piece, so that what is
+        moved is still in the cache when it is used, and its block; the whole of the first one where
+        that fits anyway, or no dimension is in all that is large."""
+        size = element(self.op.dtype).size
+        bytes_ = {t: self.size(t) * size for t in self.orders}
+        held, limit = sum(bytes_.values()), machine.l3 // PIECES
+        large = [t for t, count in bytes_.items() if count > limit // 2]
+        dims = self.op.dimensions
+        # The farther its steps are apart in every tensor, the longer the runs inside of a piece.
+        steps = {
+            i: min(abs(s) for s in d.strides if s)
+            for i, d in enumerate(dims)
+            if d.type != DimType.K and all(d.strides[t] for t in large)
+        }
+        chosen = max(steps, key=lambda i: steps[i], default=0)
+        if held <= 2 * limit or steps.get(chosen, 0) < LONG_RUN:
+            return 0, dims[0].size
+        return chosen, max(1, dims[chosen].size * limit // held)
+
+    def part(self, dimension: int, size: int) -> Realigned:
+        """The same of a piece: so much of a dimension."""
+        dims = list(self.op.dimensions)
+        dims[dimension] = replace(dims[dimension], size=size)
+        return replace(self, op=self.op.with_dimensions(tuple(dims)))
 
     def copying(self, machine: Machine, out_is_new: bool) -> float:
         """Cycles of the copies; none of an output that is made as it is written."""

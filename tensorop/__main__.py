@@ -1,6 +1,7 @@
-"""The command line: `python -m tensorop bench`, `info` and `explain`.
+"""The command line: `python -m tensorop bench`, `report`, `info` and `explain`.
 
     python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
+    python -m tensorop report FILE.json ... [--charts FOLDER] > performance.md
     python -m tensorop info
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
@@ -16,10 +17,13 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 import tensorop
+from tensorop.bench.charts import draw
+from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
 from tensorop.bench.report import Table, as_json, heading, machine_facts, summary
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
@@ -84,6 +88,9 @@ def parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--seed", type=int, default=0, metavar="N", help="of the suite random")
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
+    report = commands.add_parser("report", help="a document on runs of bench, from their JSON")
+    report.add_argument("files", nargs="+", metavar="FILE", help="what bench --json wrote")
+    report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
     explain.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
@@ -121,8 +128,22 @@ def bench(arguments: argparse.Namespace) -> int:
     print(f"\n{summary(rows)}")
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(as_json(options, rows, missing_peers), file, indent=1)
+            json.dump(as_json(options, roofs, rows, missing_peers), file, indent=1)
     return 0 if all(row.right for row in rows) else 1
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Print a document on runs of suites."""
+    try:
+        runs = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments.files]
+    except (OSError, json.JSONDecodeError) as error:
+        raise UsageError(str(error)) from None
+    charts = Path(arguments.charts) if arguments.charts else None
+    if charts is not None:
+        charts.mkdir(parents=True, exist_ok=True)
+        draw(runs, charts)
+    print(document(runs, charts), end="")
+    return 0
 
 
 def info() -> int:
@@ -187,6 +208,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.command == "bench":
             return bench(arguments)
+        if arguments.command == "report":
+            return report(arguments)
         return info() if arguments.command == "info" else explain(arguments)
     except UsageError as error:
         print(f"tensorop: {error}", file=sys.stderr)

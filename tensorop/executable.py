@@ -215,9 +215,10 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Any
 
 def _executable(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
     if optimize:
-        parts = realign(op, host_machine())
+        machine = host_machine()
+        parts = realign(op, machine)
         if parts.orders:
-            return Rearranged(parts, lambda part: _as_it_lies(part, True, threads))
+            return Rearranged(parts, machine, lambda part: _as_it_lies(part, True, threads))
     return _as_it_lies(op, optimize, threads)
 
 

@@ -1,7 +1,8 @@
 """An operation some of whose tensors go through dense temporaries of another order.
 
 `optimizer/realign.py` says which, and why. Inputs are permuted before the operation; an output is
-computed in its temporary, and permuted (with beta) after it.
+computed in its temporary, and permuted (with beta) after it. What is large goes piece by piece
+along one dimension, so that a temporary is used while it is in the cache.
 """
 
 from __future__ import annotations
@@ -12,20 +13,62 @@ from typing import Any
 import numpy as np
 
 from tensorop.ir import Schedule, TensorOp
+from tensorop.jit.elements import element
 from tensorop.memory import vector
+from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import Realigned
 
-Array = np.ndarray[Any, Any]
+Operand = Any  # an array or an address
+_BYTE = np.dtype(np.uint8)
 
 
 class Rearranged:
     """An operation on temporaries. `plan` makes executables of its parts."""
 
+    def __init__(self, parts: Realigned, machine: Machine, plan: Callable[[TensorOp], Any]) -> None:
+        self.op = parts.op
+        along, block = parts.block(machine)
+        dimension = parts.op.dimensions[along]
+        starts = range(0, dimension.size, block)
+        sizes = [min(block, dimension.size - start) for start in starts]
+        pieces = {size: _Piece(parts.part(along, size), plan) for size in dict.fromkeys(sizes)}
+        steps = [stride * element(self.op.dtype).size for stride in dimension.strides]
+        self._pieces = [
+            ([start * step for step in steps], pieces[size])
+            for start, size in zip(starts, sizes, strict=True)
+        ]
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """Of one piece."""
+        return self._pieces[0][1].schedules
+
+    def run(
+        self,
+        arrays: Sequence[Operand],
+        alpha: Any = None,
+        beta: Any = None,
+        bias: Operand | None = None,
+    ) -> None:
+        """As `Executable.run`."""
+        if len(self._pieces) == 1:
+            self._pieces[0][1].run(arrays, alpha, beta, bias)
+            return
+        addresses = [array.ctypes.data for array in arrays]
+        start = None if bias is None else bias.ctypes.data
+        for offsets, piece in self._pieces:
+            operands = [a + offset for a, offset in zip(addresses, offsets, strict=True)]
+            piece.run(operands, alpha, beta, None if start is None else start + offsets[-1])
+
+
+class _Piece:
+    """All of an operation, or a part of it along one dimension."""
+
     def __init__(self, parts: Realigned, plan: Callable[[TensorOp], Any]) -> None:
-        self.op = op = parts.op
+        size = element(parts.op.dtype).size
         self._main = plan(parts.main())
-        self._copies = {t: (parts.size(t), plan(parts.copy(t))) for t in parts.orders}
-        self._writes = self._copies.pop(op.out, None)
+        self._copies = {t: (parts.size(t) * size, plan(parts.copy(t))) for t in parts.orders}
+        self._writes = self._copies.pop(parts.op.out, None)
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -33,22 +76,15 @@ class Rearranged:
         after = [self._writes[1]] if self._writes else []
         return tuple(s for part in (*before, self._main, *after) for s in part.schedules)
 
-    def run(
-        self,
-        arrays: Sequence[Array],
-        alpha: Any = None,
-        beta: Any = None,
-        bias: Array | None = None,
-    ) -> None:
-        """As `Executable.run`."""
-        used, out = list(arrays), arrays[-1]
+    def run(self, operands: Sequence[Operand], alpha: Any, beta: Any, bias: Operand | None) -> None:
+        used = list(operands)
         for tensor, (size, copy) in self._copies.items():
-            used[tensor] = vector(size, out.dtype)
-            copy.run((arrays[tensor], used[tensor]))
+            used[tensor] = vector(size, _BYTE)
+            copy.run((operands[tensor], used[tensor]))
         if self._writes is None:
             self._main.run(used, alpha, beta, bias)
             return
         size, copy = self._writes
-        used[-1] = vector(size, out.dtype)
+        used[-1] = vector(size, _BYTE)
         self._main.run(used, alpha, None)
-        copy.run((used[-1], out), None, beta)
+        copy.run((used[-1], operands[-1]), None, beta)

@@ -67,11 +67,12 @@ def elementwise(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[ND
     return op.with_dimensions(tuple(shared)), values
 
 
+@pytest.mark.parametrize("machine", [MACHINE, replace(MACHINE, l3=4 << 10)], ids=["whole", "cut"])
 @pytest.mark.parametrize("beta", [None, 2])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32", "float16"])
-def test_every_candidate_means_the_same(dtype: str, beta: int | None) -> None:
+def test_every_candidate_means_the_same(dtype: str, beta: int | None, machine: Machine) -> None:
     rng = np.random.default_rng(3)
-    tried = 0
+    tried = pieces = 0
     for i in range(6):
         op, buffers = (draw, elementwise)[i % 2](rng, dtype)
         op = normalise(op).op
@@ -80,11 +81,13 @@ def test_every_candidate_means_the_same(dtype: str, beta: int | None) -> None:
         candidates = list(passes._candidates(op))
         for place in rng.permutation(len(candidates))[:4].tolist():
             arrays = [b.copy() for b in buffers]
-            Rearranged(candidates[place], lambda part: plan_for(part, 1)).run(arrays, None, beta)
+            plan = Rearranged(candidates[place], machine, lambda part: plan_for(part, 1))
+            pieces += len(plan._pieces) > 1
+            plan.run(arrays, None, beta)
             # Small integers: every sum is exact, in whatever order.
             np.testing.assert_array_equal(arrays[2], expected[2], err_msg=str(candidates[place]))
             tried += 1
-    assert tried > 10
+    assert tried > 10 and (pieces > 0) == (machine.l3 < MACHINE.l3)
 
 
 def test_operands_that_agree_stay() -> None:

@@ -124,9 +124,20 @@ class Operation:
     optimize: bool
 
     @property
-    def work(self) -> int:
+    def flops(self) -> int:
         """Multiplies and adds."""
         return 2 * math.prod(self.sizes)
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written once each."""
+        shapes = [self.view(tensor)[1] for tensor in range(3)]
+        return sum(math.prod(shape) for shape in shapes) * np.dtype(self.dtype).itemsize
+
+    @property
+    def work(self) -> int:
+        """What the rate counts."""
+        return self.flops
 
     @property
     def unit(self) -> str:

@@ -157,11 +157,18 @@ def growth(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def as_json(options: Options, rows: Sequence[Row], missing: Sequence[str]) -> dict[str, Any]:
+def as_json(
+    options: Options,
+    roofs: dict[int, tuple[float, float]],
+    rows: Sequence[Row],
+    missing: Sequence[str],
+) -> dict[str, Any]:
     """Everything that was measured, every round of it."""
     return {
         "machine": machine_facts(),
         "suite": options.suite,
+        "seed": options.seed,
+        "roofs": {threads: {"peak": peak, "copy": copy} for threads, (peak, copy) in roofs.items()},
         "rounds": options.rounds,
         "missing": list(missing),
         "rows": [
@@ -173,6 +180,9 @@ def as_json(options: Options, rows: Sequence[Row], missing: Sequence[str]) -> di
                 "threads": row.threads,
                 "rate": row.rate,
                 "unit": row.unit,
+                "seconds_median": row.time,
+                "flops": row.flops,
+                "moved": row.moved,
                 "roof": row.roof,
                 "part_of_roof": row.part_of_roof,
                 "ratios": row.ratios(),

@@ -57,6 +57,7 @@ class Options:
 class Row:
     """One case on one thread count: seconds a call, a list of rounds for each contestant.
 
+    work: what the rate counts; flops and moved: operations, and bytes read and written once each.
     error: the largest error of the result over its bound; right is at most 1.
     """
 
@@ -67,6 +68,8 @@ class Row:
     threads: int
     work: float
     unit: str
+    flops: int
+    moved: int
     roof_work: float
     error: float
     seconds: Mapping[str, Sequence[float]] = field(repr=False)
@@ -226,6 +229,8 @@ class Bench:
             threads=threads,
             work=case.work,
             unit=case.unit,
+            flops=case.flops,
+            moved=case.moved,
             roof_work=roof_work,
             error=error,
             seconds=mine,
