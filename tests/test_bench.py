@@ -199,7 +199,10 @@ def row(threads: int = 1, error: float = 0.5, ours: float = 1.0, roof: float = 1
         "numpy SkylakeX": [2.0] * 3,
         "numpy" + OUT: [3.0] * 3,
     }
-    return Row("case", "", "", "float32", threads, 8e9, "GFLOP/s", 10e9, error, seconds)
+    flops, moved = 8 * 10**9, 10**9
+    return Row(
+        "case", "", "", "float32", threads, 8e9, "GFLOP/s", flops, moved, 10e9, error, seconds
+    )
 
 
 def test_row_derives_its_figures() -> None:

@@ -1,0 +1,85 @@
+"""The document and the charts that are made from the JSON of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tensorop.__main__ import main
+from tensorop.bench.document import document, ratio_of, title
+
+
+def row(name: str, ratio: float, threads: int = 1, error: float = 0.1) -> dict[str, Any]:
+    return {
+        "name": name,
+        "spec": "ij,jk->ik",
+        "sizes": "i=4 j=5 k=6",
+        "dtype": "float32",
+        "threads": threads,
+        "rate": 5e9,
+        "unit": "GFLOP/s",
+        "seconds_median": 0.25,
+        "flops": 240,
+        "moved": 296,
+        "roof": 1e10,
+        "part_of_roof": 0.5,
+        "ratios": {"numpy": ratio, "torch": 2 * ratio},
+        "ratios_out": {"numpy": 3 * ratio},
+        "error_over_bound": error,
+        "seconds": {},
+    }
+
+
+def run(*rows: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    machine = {
+        "cpu": "A processor", "cpus": 2, "system": "Linux x86_64", "target": "avx512",
+        "python": "3.11", "tensorop": "0.1.0", "packages": {"numpy": "2.4"},
+    }  # fmt: skip
+    roofs = {"1": {"peak": 1e11, "copy": 1e10}}
+    base = {"machine": machine, "suite": "gemm", "seed": 0, "rounds": 9, "missing": ["torch"]}
+    return {**base, "roofs": roofs, "rows": list(rows), **fields}
+
+
+def test_figures_are_those_of_the_rows() -> None:
+    text = document([run(row("slow", 0.5), row("fast", 2.0), row("even", 1.0))])
+    assert "| gemm, float32, 1 thread | 3 | 50% | 1.00x | 0.50x | 1 | 3.00x | 100, 10.0 |" in text
+    assert "A processor, 2 CPUs" in text and "Not beside: torch." in text and "all right." in text
+    worst = text[text.index("worst") : text.index("<details>")]
+    assert worst.index("slow") < worst.index("even") < worst.index("fast")
+    assert "| slow | `ij,jk->ik` i=4 j=5 k=6 | float32 | 1 | 250.000 | 5.0 GFLOP/s |" in text
+
+
+def test_what_is_wrong_is_named() -> None:
+    assert "WRONG: ['bad']" in document([run(row("bad", 1.0, error=2.0), row("good", 1.0))])
+
+
+def test_rows_without_peers() -> None:
+    alone = row("alone", 1.0) | {"ratios": {}, "ratios_out": {}}
+    assert ratio_of(alone) is None
+    assert "| gemm, float32, 1 thread | 1 | 50% | - | - | 0 | - |" in document([run(alone)])
+
+
+def test_titles_say_what_was_run() -> None:
+    assert title(run(row("a", 1), row("a", 1, threads=2))) == "gemm, float32, 1, 2 threads"
+    assert title(run(row("a", 1), suite="random", seed=3)) == "random 3, float32, 1 thread"
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="charts need matplotlib (extra bench)")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(run(row("slow", 0.5), row("fast", 30.0))))
+    charts = tmp_path / "charts"
+    assert main(["report", str(file), "--charts", str(charts)]) == 0
+    text = capsys.readouterr().out
+    files = sorted(charts.glob("*.png"))
+    assert len(files) == 2 and all(f"charts/{f.name}" in text for f in files)
+
+
+def test_a_file_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    assert main(["report", str(tmp_path / "bad.json")]) == 2
+    assert main(["report", str(tmp_path / "missing.json")]) == 2
+    assert "missing.json" in capsys.readouterr().err
