@@ -36,6 +36,7 @@ from tensorop.optimizer.vectors import vectors_and_rows
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.6  # times the least possible: not worth looking for better
 PIECES = 4  # of which L3 holds so many
+MOST = 1 << 28  # bytes of temporaries
 LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
 COPY = 4000.0  # cycles of a copy of its own, whatever it moves: its call, its memory
 GAIN = 0.8  # of the estimate as it is, that another one must stay under
@@ -48,12 +49,25 @@ class Realigned:
     """An operation and the tensors of it that go through dense temporaries.
 
     op: normalised. orders: for each tensor to be moved, the dimensions of its temporary. cycles: an
-    estimate of all of it, 0 where nothing was to be asked.
+    estimate of all of it, 0 where nothing was to be asked; as_it_lies: with nothing moved.
     """
 
     op: TensorOp
     orders: Mapping[int, Order] = field(default_factory=dict)
     cycles: float = 0.0
+    as_it_lies: float = 0.0
+
+    @property
+    def note(self) -> str:
+        """What is moved, and why."""
+        moved = [
+            f"{self.op.tensors[t].role} as {', '.join(self.op.dimensions[i].name for i in order)}"
+            for t, order in self.orders.items()
+        ]
+        return (
+            f"through temporaries, outermost first: {'; '.join(moved)}. Estimated at "
+            f"{self.cycles:.3g} cycles, {self.as_it_lies:.3g} as it lies"
+        )
 
     def strides(self, tensor: int) -> tuple[int, ...]:
         """Strides in elements of a temporary, one a dimension of the operation."""
@@ -94,22 +108,33 @@ class Realigned:
     def block(self, machine: Machine) -> tuple[int, int]:
         """The dimension along which to go through the operation piece by piece, so that what is
         moved is still in the cache when it is used, and its block; the whole of the first one where
-        that fits anyway, or no dimension is in all that is large."""
+        that fits anyway, or no dimension is in all that is large. The sum of a piece is added to
+        what out holds where that dimension is K."""
+        held, limit, dims = self.held, machine.l3 // PIECES, self.op.dimensions
         size = element(self.op.dtype).size
-        bytes_ = {t: self.size(t) * size for t in self.orders}
-        held, limit = sum(bytes_.values()), machine.l3 // PIECES
-        large = [t for t, count in bytes_.items() if count > limit // 2]
-        dims = self.op.dimensions
-        # The farther its steps are apart in every tensor, the longer the runs inside of a piece.
-        steps = {
-            i: min(abs(s) for s in d.strides if s)
+        large = [t for t in self.orders if self.size(t) * size > limit // 2]
+        adds = self.op.out not in self.orders and not _keeps_out(self.op)
+        blocks = {
+            i: max(1, d.size * limit // max(held, 1))
             for i, d in enumerate(dims)
-            if d.type != DimType.K and all(d.strides[t] for t in large)
+            if (adds or d.type != DimType.K) and all(d.strides[t] for t in large)
         }
-        chosen = max(steps, key=lambda i: steps[i], default=0)
-        if held <= 2 * limit or steps.get(chosen, 0) < LONG_RUN:
+        # What a piece has of a tensor should lie in long runs.
+        runs = {i: n * min(abs(s) for s in dims[i].strides if s) for i, n in blocks.items()}
+        chosen = max(runs, key=lambda i: (dims[i].type != DimType.K, runs[i]), default=0)
+        if held <= 2 * limit or runs.get(chosen, 0) < LONG_RUN:
             return 0, dims[0].size
-        return chosen, max(1, dims[chosen].size * limit // held)
+        return chosen, blocks[chosen]
+
+    @property
+    def held(self) -> int:
+        """Bytes of all temporaries."""
+        return sum(map(self.size, self.orders)) * element(self.op.dtype).size
+
+    def fits(self, machine: Machine) -> bool:
+        """Whether the temporaries of a piece take no more memory than one may take unasked."""
+        along, block = self.block(machine)
+        return self.held * block // self.op.dimensions[along].size <= MOST
 
     def part(self, dimension: int, size: int) -> Realigned:
         """The same of a piece: so much of a dimension."""
@@ -160,19 +185,25 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     chosen, least = as_given, GAIN * as_it_lies
     for candidate in _candidates(op):
+        if not candidate.fits(machine) and not out_is_new:
+            continue
         price = candidate.copying(machine, out_is_new)
         if price < least:
             price += cycles(candidate.main(), machine)
         if price < least:
-            chosen, least = replace(candidate, cycles=price), price
+            chosen, least = replace(candidate, cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else replace(as_given, cycles=as_it_lies)
+
+
+def _keeps_out(op: TensorOp) -> bool:
+    """Whether something else than sums goes into out, or sums are rounded on the way."""
+    touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
+    return touched or bool(element(op.dtype).half)
 
 
 def _candidates(op: TensorOp) -> Iterator[Realigned]:
     """Every choice of tensors to be moved, for every plan of what order they then have."""
-    touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
-    keeps_out = touched or element(op.dtype).half
-    tensors = range(op.out if keeps_out else op.out + 1)
+    tensors = range(op.out if _keeps_out(op) else op.out + 1)
     for plan in _plans(op):
         orders = {t: order for t in tensors if (order := plan(t)) != _order(op, t)}
         for kept in product((False, True), repeat=len(orders)):

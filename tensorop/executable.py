@@ -53,6 +53,7 @@ class Executable:
     call.
     """
 
+    note = ""
     __slots__ = (
         "_adds",
         "_defaults",

@@ -157,7 +157,11 @@ class Plan:
         if program.through is not None:
             lines.append(f"the result goes through a temporary of {program.through.dtype}")
         for step, executable in zip(program.steps, self.executables, strict=True):
-            lines += ["", f"step {step.text}"]
+            lines += [
+                "",
+                f"step {step.text}",
+                *([f"  {executable.note}"] if executable.note else []),
+            ]
             for schedule in executable.schedules:
                 lines += [f"  {line}" for line in describe(schedule)]
         return "\n".join(lines)

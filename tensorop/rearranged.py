@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import DimType, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.machine import Machine
@@ -31,7 +31,11 @@ class Rearranged:
         dimension = parts.op.dimensions[along]
         starts = range(0, dimension.size, block)
         sizes = [min(block, dimension.size - start) for start in starts]
+        self.note = parts.note
+        if len(sizes) > 1:
+            self.note += f"; in {len(sizes)} pieces along {dimension.name}, of which this is one"
         pieces = {size: _Piece(parts.part(along, size), plan) for size in dict.fromkeys(sizes)}
+        self._adds = dimension.type == DimType.K
         steps = [stride * element(self.op.dtype).size for stride in dimension.strides]
         self._pieces = [
             ([start * step for step in steps], pieces[size])
@@ -59,6 +63,7 @@ class Rearranged:
         for offsets, piece in self._pieces:
             operands = [a + offset for a, offset in zip(addresses, offsets, strict=True)]
             piece.run(operands, alpha, beta, None if start is None else start + offsets[-1])
+            beta = 1 if self._adds else beta
 
 
 class _Piece:

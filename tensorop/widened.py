@@ -32,6 +32,8 @@ def cuts_sums(schedule: Schedule) -> bool:
 class Widened:
     """An operation run in float32. `plan` makes executables of the casts and the operation."""
 
+    note = "in float32, through temporaries: no kernel call holds the whole of a sum"
+
     def __init__(self, op: TensorOp, plan: Callable[[TensorOp], Any]) -> None:
         self.op = op
         self._sizes, strides = [], []

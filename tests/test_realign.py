@@ -3,6 +3,7 @@ choice is made where it pays, and the estimates rank what was measured."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -113,6 +114,29 @@ def test_an_output_that_interleaves_a_batch_is_written_last() -> None:
     assert names(parts, 2)[0] == "b"
 
 
+def test_a_sum_of_everything_goes_piece_by_piece() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.random((150, 160, 170)), rng.random((170, 160, 150))
+    parts = realign(contraction("abc,cba->", "float64", a=150, b=160, c=170), MACHINE)
+    along, block = parts.block(replace(MACHINE, l3=4 << 20))
+    assert parts.op.dimensions[along].type == DimType.K and 0 < block < 150
+    plan = Rearranged(parts, replace(MACHINE, l3=4 << 20), lambda part: plan_for(part, 1))
+    assert len(plan._pieces) > 3
+    out, exact = np.array([0.5]), float(np.einsum("abc,cba->", a, b))
+    plan.run((a, b, out), 2.0, 3.0)
+    assert out[0] == pytest.approx(2 * exact + 1.5, rel=1e-12)
+
+
+def test_no_more_memory_is_taken_than_one_may_take_unasked() -> None:
+    op = contraction("ab,ba->ab", a=30_000, b=30_000)
+    by_moved = {tuple(sorted(c.orders)): c for c in passes._candidates(op)}
+    one, two = by_moved[0,], by_moved[0, 2]
+    assert one.held == 30_000**2 * 4 and one.fits(MACHINE)  # in pieces
+    assert not one.fits(replace(MACHINE, l3=1 << 40))  # all of it
+    assert not two.fits(MACHINE)  # a piece would be too thin
+    assert len(realign(op, MACHINE).orders) == 1
+
+
 def test_touched_and_half_outputs_stay() -> None:
     op = contraction("bik,bkj->ijb", b=32, i=64, j=64, k=64)
     for kept in (replace(op, last_touch=Primitive.RELU), contraction_in_half(op)):
@@ -131,6 +155,13 @@ def test_a_new_result_lies_as_it_is_written() -> None:
     for order in "CF":
         laid = tensorop.einsum("xik,kjx->ijx", a, b, order=order)
         assert laid.flags[f"{order}_CONTIGUOUS"]
+
+
+def test_explain_says_what_is_moved() -> None:
+    text = tensorop.compile("ab,ba->ba", (588, 403), (403, 588), threads=1).explain()
+    assert re.search(r"through temporaries, outermost first: in\d as \w, \w. Estimated at", text)
+    large = tensorop.compile("ab,ba->ba", (8000, 9000), (9000, 8000), threads=1).explain()
+    assert "pieces along" in large
 
 
 def test_out_is_written_as_it_lies() -> None:
