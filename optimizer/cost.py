@@ -20,7 +20,8 @@ from tensorop.optimizer.orient import exchange, output_axis
 LINE = 64  # bytes
 PAGE = 4096
 CALL = 100.0  # a kernel call and the loops around it
-ROW = 6.0  # a row of a stream kernel
+ROW = 6.0  # a row of a stream kernel that is summed; KEPT: one of out
+KEPT = 26.0
 VECTOR = 1.5  # a vector of it, from L1; SUMMED: to a sum in a register
 SUMMED = 1.0
 UPDATED = 1.5  # a vector of a sum that is added to what out holds
@@ -83,14 +84,14 @@ def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machin
     strided = sum(s not in (0, 1) for s in inner.strides)
     if strided and op.dtype not in GATHERED:
         return ROW + SCALAR * inner.size
-    vector = VECTOR
+    start, vector = KEPT, VECTOR
     if inner.type == DimType.K or (rows is not None and rows.type == DimType.K):
-        vector = SUMMED
+        start, vector = ROW, SUMMED
     if any(d.type == DimType.K and d is not inner and d is not rows for d in op.dimensions):
         vector += UPDATED
     vectors = ceil(inner.size / machine.lanes(op.dtype))
     folded = FOLDED if inner.type == DimType.K else 0.0
-    return ROW + vector * vectors + LANE * inner.size * strided + folded
+    return start + vector * vectors + LANE * inner.size * strided + folded
 
 
 def _row_start(
