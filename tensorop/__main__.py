@@ -1,7 +1,7 @@
 """The command line: `python -m tensorop bench`, `report`, `info` and `explain`.
 
     python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
-    python -m tensorop report FILE.json ... [--charts FOLDER] > performance.md
+    python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
     python -m tensorop info
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
@@ -90,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     report = commands.add_parser("report", help="a document on runs of bench, from their JSON")
     report.add_argument("files", nargs="+", metavar="FILE", help="what bench --json wrote")
+    report.add_argument("--out", metavar="FILE", help="where to write it (default: print it)")
     report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
@@ -133,7 +134,7 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Print a document on runs of suites."""
+    """Write a document on runs of suites."""
     try:
         runs = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments.files]
     except (OSError, json.JSONDecodeError) as error:
@@ -142,7 +143,11 @@ def report(arguments: argparse.Namespace) -> int:
     if charts is not None:
         charts.mkdir(parents=True, exist_ok=True)
         draw(runs, charts)
-    print(document(runs, charts), end="")
+    text = document(runs, charts)
+    if arguments.out:
+        Path(arguments.out).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
     return 0
 
 

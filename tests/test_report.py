@@ -78,6 +78,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert len(files) == 2 and all(f"charts/{f.name}" in text for f in files)
 
 
+def test_the_document_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "run.json", tmp_path / "performance.md"
+    file.write_text(json.dumps(run(row("slow", 0.5))))
+    assert main(["report", str(file), "--out", str(out)]) == 0
+    assert out.read_text() == document([run(row("slow", 0.5))])
+    assert not capsys.readouterr().out
+
+
 def test_a_file_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.json").write_text("{")
     assert main(["report", str(tmp_path / "bad.json")]) == 2
