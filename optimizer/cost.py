@@ -37,10 +37,10 @@ MOVED = 0.6  # an element that a permuting copy moves as part of a vector
 ALONE = 3.5  # one that is not
 SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 14.0, 6.0, 3.0)  # from L1, L2, L3, memory: lines that follow one another
+LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that follows no other
 NOTICED = 512  # bytes of a row that the hardware's prefetcher needs
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 6.0, 20.0)  # an access that goes through more of them in turn
-LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that does not
 
 
 def permuted_cycles(op: TensorOp, machine: Machine) -> float:
