@@ -107,9 +107,9 @@ def _binary(op: TensorOp) -> IdentifyResult:
 def _reduction(op: TensorOp) -> IdentifyResult:
     c = _nearest(op.of_type(DimType.C), (1, 0))
     k = _nearest(op.of_type(DimType.K), (0,), summed=True)
-    # The vectors run along whichever of the two lies at consecutive addresses of in0.
+    # The vectors run along whichever of the two steps least in in0.
     chosen = [d for d in (c, k) if d is not None]
-    along_c = c is not None and (k is None or abs(c.strides[0]) == 1)
+    along_c = c is not None and (k is None or abs(c.strides[0]) <= abs(k.strides[0]))
     chosen = chosen[::-1] if along_c else chosen
     how = "vectors along out" if along_c else "vectors along K"
     result = _elementwise(op, chosen, f"{op.main} over {listing(chosen)}: {how}")
