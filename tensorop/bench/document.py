@@ -19,7 +19,7 @@ CLOSE = 0.95  # of the best peer: rows below are counted
 _INTRODUCTION = """\
 # Performance
 
-Made by `python -m tensorop report` from the JSON of the runs below; docs/benchmarks.md says how
+Made by the command `report` from the JSON of the runs below; docs/benchmarks.md says how
 each figure comes about. A ratio is how many times as long the best peer takes, in the same rounds:
 above 1, tensorop is faster. `out=` compares writing into a given array, among those who can.
 """
