@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class Chunks:
     records: Value
 
 
-class Block:
+class Block(ABC):
     """The block that a call copies."""
 
     def __init__(self, code: Code, mover: Mover) -> None:
@@ -46,9 +47,9 @@ class Block:
         """START or SIZE of an axis."""
         return self.code.word(self.code.frame, self.code.add(self._word(axis), base))
 
+    @abstractmethod
     def copy(self) -> None:
-        """Copy the block."""
-        raise NotImplementedError
+        """Write the code that copies the block."""
 
     def pad_last_panel(self) -> None:
         """Zero a panel that the block fills only in part."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
+from tensorop.optimizer.cost import SHORT
 from tensorop.optimizer.machine import Machine
 
 
@@ -136,8 +137,7 @@ def _interleaves(op: TensorOp) -> bool:
         return False
     units = [next(d for d in op.dimensions if d.strides[t] == 1) for t in (0, 1)]
     short, long = sorted(units, key=lambda d: d.size)
-    return short.size < SHORT_RUN and long.size >= LONG_RUN and max(long.strides) <= SHORT_RUN
+    return short.size < SHORT and long.size >= LONG_RUN and max(long.strides) <= SHORT
 
 
-SHORT_RUN = 8  # elements that fill no tile
-LONG_RUN = 32
+LONG_RUN = 32  # elements that are worth gathering into vectors

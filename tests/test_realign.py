@@ -147,13 +147,22 @@ def contraction_in_half(op: TensorOp) -> TensorOp:
     return replace(op, tensors=tuple(replace(t, dtype="float16") for t in op.tensors))
 
 
-def test_a_new_result_lies_as_it_is_written() -> None:
-    a, b = np.ones((2, 40, 30), np.float32), np.ones((30, 50, 2), np.float32)
-    result = tensorop.einsum("xik,kjx->ijx", a, b)
-    assert np.argmin(result.strides) != 2  # x is not fastest
-    np.testing.assert_array_equal(result, np.full((40, 50, 2), 30))
+@pytest.mark.parametrize(
+    ("spec", "shapes"),
+    [
+        ("xik,kjx->jix", [(16, 40, 30), (30, 50, 16)]),  # the batch would lie between
+        ("bca,ab->acb", [(3, 63, 1673), (1673, 3)]),
+    ],
+)
+def test_a_new_result_lies_as_it_is_written(spec: str, shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.random(shape) for shape in shapes)
+    result, as_numpy = tensorop.einsum(spec, a, b), tensorop.einsum(spec, a, b, optimize=False)
+    assert as_numpy.strides == np.einsum(spec, a, b).strides
+    assert result.strides != as_numpy.strides
+    np.testing.assert_allclose(result, as_numpy, rtol=1e-12)
     for order in "CF":
-        laid = tensorop.einsum("xik,kjx->ijx", a, b, order=order)
+        laid = tensorop.einsum(spec, a, b, order=order)
         assert laid.flags[f"{order}_CONTIGUOUS"]
 
 

@@ -14,6 +14,7 @@ from tensorop.bench.report import geometric_mean
 
 Run = Mapping[str, Any]
 WORST = 5  # rows named apart
+KINDS = ("ratios", "roofline")  # of charts
 CLOSE = 0.95  # of the best peer: rows below are counted
 
 _INTRODUCTION = """\
@@ -107,9 +108,6 @@ def _section(run: Run, charts: Path | None) -> str:
     lines += ["", "<details><summary>All rows</summary>", "", *_table(run["rows"])]
     lines += ["", "</details>", ""]
     return "\n".join(lines)
-
-
-KINDS = ("ratios", "roofline")  # of charts
 
 
 def file_name(run: Run, kind: str) -> str:
