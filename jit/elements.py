@@ -385,14 +385,25 @@ class Arithmetic:
         """NaN where either is NaN, as numpy.maximum."""
         return (self._extremum(">", a[0], b[0]),)
 
+    def clamp(self, a: Number, low: Number) -> Number:
+        """max(a, low) for a `low` that is no NaN: one instruction, where `maximum` takes four."""
+        less = self._compare("<", a[0], low[0])
+        return (self.builder.select(less, low[0], a[0]),)
+
     def _extremum(self, relation: str, a: Value, b: Value) -> Value:
         builder = self.builder
+        chosen = builder.select(self._compare(relation, a, b), a, b)
         if not self.element.is_float:
-            signed = self.element.kind == "i"
-            compare = builder.icmp_signed if signed else builder.icmp_unsigned
-            return builder.select(compare(relation, a, b), a, b)
-        chosen = builder.select(builder.fcmp_ordered(relation, a, b), a, b)
+            return chosen
         return builder.select(builder.fcmp_unordered("uno", a, a), a, chosen)
+
+    def _compare(self, relation: str, a: Value, b: Value) -> Value:
+        """No NaN is less or greater than anything."""
+        builder = self.builder
+        if self.element.is_float:
+            return builder.fcmp_ordered(relation, a, b)
+        signed = self.element.kind == "i"
+        return (builder.icmp_signed if signed else builder.icmp_unsigned)(relation, a, b)
 
     def _add(self, a: Value, b: Value) -> Value:
         if self.element.kind == "b":

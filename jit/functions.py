@@ -22,7 +22,7 @@ _INFINITY = float("inf")
 
 def relu(of: Arithmetic, a: Number) -> Number:
     """max(a, 0); NaN stays NaN."""
-    return of.maximum(a, of.zero)
+    return of.clamp(a, of.zero)
 
 
 def square(of: Arithmetic, a: Number) -> Number:

@@ -78,11 +78,17 @@ class Result:
         self, sums: Sequence[Number], row: Value, column: Value, columns: int, lanes: int
     ) -> None:
         """Overwrite C by a full tile, or add it: `row` in bytes, rows consecutive, no scalars."""
-        with self.code.either(self.first) as (then, otherwise):
-            with then:
-                self._store(sums, row, column, columns, lanes, adds=False)
-            with otherwise:
-                self._store(sums, row, column, columns, lanes, adds=True)
+        with self.code.either(self.first) as (overwrites, adds):
+            for branch, reads in ((overwrites, False), (adds, True)):
+                with branch:
+                    if self.epilogue == "none":
+                        self._store(sums, row, column, columns, lanes, reads, finishes=False)
+                        continue
+                    with self.code.either(self.last) as (then, otherwise):
+                        with then:
+                            self._store(sums, row, column, columns, lanes, reads, finishes=True)
+                        with otherwise:
+                            self._store(sums, row, column, columns, lanes, reads, finishes=False)
 
     def _store(
         self,
@@ -92,6 +98,7 @@ class Result:
         columns: int,
         lanes: int,
         adds: bool,
+        finishes: bool,
     ) -> None:
         code, vectors = self.code, len(sums) // columns
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
@@ -103,7 +110,9 @@ class Result:
             for vector, number in enumerate(sums[i * vectors : (i + 1) * vectors]):
                 place = code.at(address, vector * lanes * self.element.size)
                 total = summed.add(stored.load(place), number) if adds else number
-                stored.store(self.finished(summed, total), place)
+                if finishes:
+                    total = UNARY_FUNCTIONS[self.epilogue](summed, total)
+                stored.store(total, place)
 
 
 class Buffer:

@@ -75,6 +75,7 @@ class Case:
     alpha: float | None = None
     beta: float | None = None
     first: bool = True
+    last: bool = True
     b_strides: str = "kn"  # which of k, n runs faster; upper case: backwards
     at_end: bool = True
     start: tuple[int, int] = (0, 0)  # of the block, in tiles
@@ -204,6 +205,7 @@ class Call:
         for axis, extent in sizes.items():
             self.frame[Frame.SIZE + axis] = extent
         self.frame[Frame.FIRST] = case.first
+        self.frame[Frame.LAST] = case.last
         self.frame[Frame.CALL] = self.call.ctypes.data
 
     def check(self) -> None:
@@ -218,6 +220,8 @@ class Call:
             "written outside C"
         )
         expected, magnitude = self.expected()
+        if self.kernel.epilogue == "relu" and self.case.last:
+            expected = np.maximum(expected, 0)
         if numpy_dtype(self.dtype).kind in "iub":
             np.testing.assert_array_equal(got, expected)
             return
@@ -303,6 +307,18 @@ def test_scattered_output(dtype: str, target: Target) -> None:
         )
     ]
     check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "int16", "float16"])
+@pytest.mark.parametrize("store", ["columns", "scatter"])
+def test_epilogue_after_the_last_block_only(dtype: str, store: Any, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    kernel = GemmKernel(dtype, *tile, store=store, epilogue="relu")
+    ways = [(first, last) for first in (True, False) for last in (True, False)]
+    for size in sizes(kernel, target)[1:3]:
+        cases = (Case(*size, first=first, last=last) for first, last in ways)
+        check(kernel, target, *cases, Case(*size, alpha=2), Case(*size, beta=2, last=False))
 
 
 @pytest.mark.parametrize("target", TARGETS)
