@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tensorop.jit.abi import Frame
+from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Block
-from tensorop.jit.elements import Number
 
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 STRIP_CHUNKS = 8  # chunks of a strip

@@ -7,11 +7,11 @@ are stored whole, past the caches, and the source is read in long runs, where th
 from __future__ import annotations
 
 from tensorop.jit.abi import Frame
+from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import BYTE, LINE, WORD, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
-from tensorop.jit.elements import Number
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead

@@ -1,4 +1,4 @@
-"""Elementwise functions on values under construction (see `jit/elements.py`).
+"""Elementwise functions on values under construction (see `jit/arithmetic.py`).
 
 In go an `Arithmetic` and the parts of one or two values, out come the parts of the result.
 Everything is straight-line vector code without calls: special cases are selected, not branched to.
@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Value
-from tensorop.jit.elements import Arithmetic, Number
 
 _INFINITY = float("inf")
 

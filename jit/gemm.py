@@ -19,8 +19,9 @@ from typing import Literal
 from llvmlite import ir
 
 from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, Code, Value
-from tensorop.jit.elements import Arithmetic, Number, element
+from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, LINE, POINTER, Code, Value
-from tensorop.jit.elements import Arithmetic, Number
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import LINE, Code, Value
-from tensorop.jit.elements import Arithmetic, Element, Number, element
+from tensorop.jit.elements import Element, element
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
 

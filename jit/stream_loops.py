@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
-from tensorop.jit.elements import Number
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps, flat, grouped
 
 _ROWS = 4  # rows of Y that one pass along X sums
@@ -152,7 +152,7 @@ class Stream(StreamSteps):
                 yield Strip(x, lanes, [None])
             return
         whole = code.int(0)
-        if vectors > tail or not self.masked:
+        if vectors > tail or not self.masked or self.form.gathers:
             whole = self._multiple(self.x, vectors * lanes.count)
             with code.loop(whole, step=vectors * lanes.count) as x:
                 yield Strip(x, lanes, [None] * vectors)
@@ -209,7 +209,7 @@ class Stream(StreamSteps):
         def step(width: Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
 
-        if vectors > 1 or self._scalar_tail:
+        if vectors > 1 or self._scalar_tail or self.form.gathers:
             totals = self._repeat(0, whole, vectors * lanes.count, totals, step(lanes))
         else:  # the loop below does all, which makes shorter code
             whole = self.code.int(0)

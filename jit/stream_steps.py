@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tensorop.jit.abi import WORD, CallRecord, Frame
+from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Code, Value
-from tensorop.jit.elements import Arithmetic, Element, Number, element
+from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.stream_form import Access, StreamDescriptor, StreamForm
 from tensorop.jit.target import Target

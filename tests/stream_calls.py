@@ -122,6 +122,7 @@ class Case:
     first: bool = True
     alpha: complex | None = None
     beta: complex | None = None
+    apart: int = -2  # elements from one to the next where an access is strided
     pad: int = 0
     shared: bool = False  # in1 is the same for all y
     at_end: bool = True
@@ -198,7 +199,7 @@ class Case:
         return values.astype(dtype)
 
     def _strides(self, access: str, item: int, shared: bool) -> tuple[int, int]:
-        x = {"unit": item, "zero": 0, "reduced": 0, "strided": -2 * item}[access]
+        x = {"unit": item, "zero": 0, "reduced": 0, "strided": self.apart * item}[access]
         width = self.x if access in ("unit", "strided") else 1
         y = (max(width * (abs(x) or item), item) // item + self.pad) * item
         return 0 if shared else -y if self.negative else y, x

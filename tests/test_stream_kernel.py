@@ -134,13 +134,14 @@ def test_vectors_are_gathered_and_scattered(target: Target, dtype: str) -> None:
         first, alpha, beta = UPDATES[i % len(UPDATES)]
         case = Case(
             "gemm", dtype, in0, in1, out, outer, x=x, y=y, first=first, alpha=alpha, beta=beta,
-            pad=i % 3, negative=i % 5 == 2, at_end=i % 5 != 2,
+            pad=i % 3, negative=i % 5 == 2, at_end=i % 5 != 2, apart=(-2, 2, 3, 4, 5)[i % 5],
         )  # fmt: skip
         assert case.kernel.gathers
         case.check(target)
     for main, in0, out in itertools.product(("sqrt", "copy", "max"), kinds, ("unit", "strided")):
         if "strided" in (in0, out):
-            Case(main, dtype, in0, None, out, x=37, y=3).check(target)
+            for apart in (-2, 2, 3, 4, 5):
+                Case(main, dtype, in0, None, out, x=37, y=3, apart=apart).check(target)
 
 
 @on_targets
