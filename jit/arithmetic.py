@@ -20,7 +20,7 @@ from tensorop.jit.instructions import Literal, Whole, vector_type
 Number = tuple[Value, ...]
 
 _STEPS = 4  # elements that one pointer reaches when they are gathered
-_NEAR = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
+NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
 
 
 class Arithmetic:
@@ -110,13 +110,13 @@ class Arithmetic:
             return self.load(address, count)
         ways = [lambda: self._gather_singly(address, step, count)]
         if count is None:
-            ways += [partial(self._gather_near, address, apart) for apart in _NEAR]
+            ways += [partial(self._gather_near, address, apart) for apart in NEAR_STEPS]
         return self._by_step(step, ways)
 
     def _by_step(self, step: Value, ways: Sequence[Callable[[], Number]]) -> Number:
         """The way for elements as near as the step says, the first one for those far apart."""
         chosen, *near = ways
-        for apart, way in zip(_NEAR, near, strict=False):
+        for apart, way in zip(NEAR_STEPS, near, strict=False):
             is_near = self.code.equal(step, apart * self.element.part)
             chosen = partial(self._choose, is_near, way, chosen)
         return chosen()

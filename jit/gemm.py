@@ -30,6 +30,7 @@ from tensorop.jit.gemm_tile import (
     Multiples,
     PackedColumns,
     Rows,
+    Step,
     StridedColumns,
     TileProduct,
     multiples_of,
@@ -42,6 +43,7 @@ __all__ = ["GemmKernel", "GemmWord"]
 Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "scatter"]
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
+LONG_ROW = 4096  # bytes of a row of B along K
 AHEAD_DIRECT = 8  # the same where it lies: less runs on past its end
 
 
@@ -189,11 +191,7 @@ class _MacroKernel:
         if valid is not None:  # columns that do not exist repeat the last one that does
             last = code.sub(valid, 1)
             offsets = [code.mul(code.min(n, last), self.b_column) for n in range(columns)]
-        stream, block = None, 0
-        if panel is not None and self.blocks is not None and self.kernel.batch_reduce:
-            block = code.mul(self.k, columns * self.part)
-            done = code.mul(code.mul(panel, self.blocks), block)
-            stream = code.at(code.at(self.b, self.word(GemmWord.B_NEXT)), done)
+        stream, block, step = self._asked(address, columns, panel)
         return StridedColumns(
             columns,
             address,
@@ -203,8 +201,25 @@ class _MacroKernel:
             tuple(offsets),
             stream,
             block,
-            columns * self.part,
+            step,
         )
+
+    def _asked(
+        self, address: Value, columns: int, panel: Value | None
+    ) -> tuple[Value | None, Step, Step]:
+        """What full columns ask for meanwhile, as the next panel or call will read it: where it
+        begins, and the bytes from one batch-reduce block, and from one step of K, to the next."""
+        code, select, step = self.code, self.code.builder.select, columns * self.part
+        if panel is not None and self.blocks is not None and self.kernel.batch_reduce:
+            block = code.mul(self.k, step)
+            done = code.mul(code.mul(panel, self.blocks), block)
+            return code.at(code.at(self.b, self.word(GemmWord.B_NEXT)), done), block, step
+        if panel is None or self.kernel.b == "direct":
+            return None, 0, 0
+        # Long rows are streams that the hardware notices.
+        short = code.less(code.mul(self.k, self.part), LONG_ROW)
+        ahead = code.at(address, select(short, self.b_panel, code.int(0)))
+        return ahead, 0, select(short, code.int(step), code.int(0))
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:
         """All tiles of some columns: full ones, then the remaining rows as single vectors."""
@@ -295,7 +310,8 @@ class _MacroKernel:
         vector = Arithmetic(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
-        unroll = self._unroll(vectors * columns.columns) if whole else 1
+        direct_left = count is not None and columns.columns > tail
+        unroll = self._unroll(vectors * columns.columns) if whole or direct_left else 1
         return TileProduct(vector, parts, rows, columns).compute(self.k, blocks, unroll, errand)
 
     def _unroll(self, positions: int) -> int:

@@ -188,6 +188,8 @@ class StridedColumns:
         """What is asked for meanwhile."""
         if self.stream is None:
             return []
+        if isinstance(self.block, int):
+            return [Walk(self.stream, self.stream_step, 0)]
         following = code.at(self.address, self.block)
         next_tile = code.at(self.address, code.mul(self.multiples[1], self.columns))
         return [
@@ -198,10 +200,11 @@ class StridedColumns:
     def ask(self, code: Code, pointer: Value, streamed: Sequence[Value], step: int) -> None:
         """Ask for what will be read later, in the `step`-th of some unrolled steps of K."""
         if streamed:
-            far, near = (code.at(s, code.mul(self.stream_step, step)) for s in streamed)
-            if step % 2 == 0:
+            far, *near = (code.at(s, code.mul(self.stream_step, step)) for s in streamed)
+            if step % 2 == 0 or not near:
                 code.prefetch(far, near=False)
-            code.prefetch(near)
+            for n in near:
+                code.prefetch(n)
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         if self.offsets:

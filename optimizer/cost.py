@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, prod
 
 from tensorop.ir import Dimension, DimType, TensorOp
+from tensorop.jit.arithmetic import NEAR_STEPS
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
 from tensorop.optimizer.machine import Machine
@@ -28,7 +29,10 @@ UPDATED = 1.5  # a vector of a sum that is added to what out holds
 FOLDED = 12.0  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
 LANE = 2.0
+NEAR = 0.4  # the same of an input whose vectors are picked out of a few others
 PRODUCT = 0.55  # a vector multiply-add of a matrix product
+SPREAD = 0.75  # an element that is multiplied into one such vector only
+STORED = 2.0  # a vector of a finished column
 PACKED = 0.75  # an element that is packed as part of a vector
 PICKED = 20.0  # an element that is packed alone
 PIECE = 9.0  # storing a piece of a column
@@ -91,7 +95,12 @@ def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machin
         vector += UPDATED
     vectors = ceil(inner.size / machine.lanes(op.dtype))
     folded = FOLDED if inner.type == DimType.K else 0.0
-    return start + vector * vectors + LANE * inner.size * strided + folded
+    lanes = sum(
+        (NEAR if s in NEAR_STEPS and t != op.out else LANE)
+        for t, s in enumerate(inner.strides)
+        if s not in (0, 1)
+    )
+    return start + vector * vectors + lanes * inner.size + folded
 
 
 def _row_start(
@@ -131,10 +140,12 @@ def _lone(
     next row has them, or else the whole tensor."""
     size = element(op.tensors[tensor].dtype).size
     near = rows is not None and 0 < abs(rows.strides[tensor]) * size < LINE
-    waiting = inner.size * LINE if near else _bytes(op, tensor)
     step = abs(inner.strides[tensor]) * size
+    waiting = inner.size * min(step, LINE) if near else _bytes(op, tensor)
+    if step < LINE:  # lines that follow one another
+        return _transfer(step, waiting, machine)
     first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
-    again = min(1.0, step / LINE) * LINE_CYCLES[_level(waiting, machine)]
+    again = LINE_CYCLES[_level(waiting, machine)]
     return max(first, again) + _walk(inner.size, step)
 
 
@@ -158,6 +169,18 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
         else:
             total += mine * again / LINE * LINE_CYCLES[_level(mine, machine)]
     return total
+
+
+def direct_cycles(op: TensorOp, machine: Machine) -> float:
+    """Matrix products straight from the operands, whose vector side is consecutive in out."""
+    if not any(d.type == DimType.M and d.strides[op.out] == 1 for d in op.dimensions):
+        op = exchange(op)
+    lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    vectors = ceil(m / lanes)
+    total = items * (CALL + n * (k * max(vectors * PRODUCT, SPREAD) + vectors * STORED))
+    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    return total + sum(_transfer(_bytes(op, t), held, machine) for t in range(len(op.tensors)))
 
 
 def _one_order(op: TensorOp, machine: Machine) -> float:

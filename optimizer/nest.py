@@ -30,6 +30,7 @@ from tensorop.jit.gemm import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.blocked import balanced, epilogue_of, kernel_dtype
+from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
@@ -108,7 +109,7 @@ def _matrix_product(
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     store: Store = "columns" if m.strides[2] == 1 else "scatter"
     if direct:
-        return _direct(op, (m, n, summed), tile, store)
+        return _direct(op, (m, n, summed), tile, rows, store, machine)
     return _packed(op, (m, n, summed), tile, rows, store, kind, machine)
 
 
@@ -116,7 +117,9 @@ def _direct(
     op: TensorOp,
     dims: tuple[Dimension, Dimension, list[Dimension]],
     tile: Tile,
+    rows: int,
     store: Store,
+    machine: Machine,
 ) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     m, n, summed = dims
     axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]
@@ -136,8 +139,16 @@ def _direct(
         epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
+    steps = _touched(op, call, ("M", "N"))
+    if not reduces:
+        k, size = summed[0], element(op.dtype).size
+        mc, kc = blocks(m, n, k, size, machine)
+        if kc < k.size:
+            steps = (Loop("K", balanced(k.size, kc, 4), ExecType.SEQ, steps),)
+        if mc < m.size:
+            steps = (Loop("M", balanced(m.size, mc, rows), ExecType.SEQ, steps),)
     name = "brgemm" if reduces else "gemm"
-    return tuple(axes), _touched(op, call, ("M", "N")), f"{name} straight from the operands"
+    return tuple(axes), steps, f"{name} straight from the operands"
 
 
 def _packed(

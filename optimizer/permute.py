@@ -37,6 +37,7 @@ BLOCK = 128  # positions of X and of Y in one call: source and target lines of a
 PAGE = 4096  # bytes of X that a large target is read on for: hardware prefetches within a page
 LONG_Y = 512  # positions of Y in a call then
 TABLE = 1 << 15  # positions of an axis that offset tables may cover
+LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
 
@@ -49,8 +50,9 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         Fused; all C.
     """
     size = element(op.dtype).size
-    # Half of L3: source and target together are more than it holds.
-    large = prod(d.size for d in op.dimensions) * size > machine.l3 // 2
+    held = prod(d.size for d in op.dimensions) * size
+    # Half of a cache: source and target together are more than it holds.
+    large = held > machine.l3 // 2 or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
     full = (PAGE // size, LONG_Y) if large else (FULL, FULL)
     x_dims, y_dims = _grouped(op, full)
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
@@ -84,6 +86,16 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         body = (Loop(axis.name, 1, how, body),)
     note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
     return Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,))
+
+
+def _run(op: TensorOp) -> int:
+    """Elements in a row of the target that are none of the source."""
+    run = 1
+    for d in sorted(op.dimensions, key=lambda d: abs(d.strides[OUT])):
+        if d.strides[OUT] != run or d.strides[IN] == 1:
+            break
+        run *= d.size
+    return run
 
 
 def _names(dims: list[Dimension]) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.cost import (
+    direct_cycles,
     least_cycles,
     permuted_cycles,
     product_cycles,
@@ -156,7 +157,7 @@ def cycles(op: TensorOp, machine: Machine) -> float:
     if regime == "permute":
         return permuted_cycles(op, machine)
     if op.main in CONTRACTIONS and regime != "stream":
-        return product_cycles(op, machine)
+        return (direct_cycles if regime == "nest" else product_cycles)(op, machine)
     if not op.dimensions:
         return 0.0
     *rows, inner = vectors_and_rows(op, op.dimensions, machine)
@@ -223,7 +224,11 @@ def _order(op: TensorOp, tensor: int) -> Order | None:
 def _plans(op: TensorOp) -> Iterator[Callable[[int], Order]]:
     """Functions from a tensor to the order that it might have."""
     if all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)):
-        yield from (partial(_as_matrices, op, last) for last in (DimType.M, DimType.N))
+        yield from (
+            partial(plan, op, last)
+            for plan in (_as_matrices, _as_read)
+            for last in (DimType.M, DimType.N)
+        )
     yield from (partial(_like, op, leader) for leader in range(len(op.tensors)))
 
 
@@ -239,6 +244,22 @@ def _as_matrices(op: TensorOp, last: DimType, tensor: int) -> Order:
             side = source.get(d.type, tensor)
             return d.type != DimType.C, d.type == last, -abs(d.strides[side])
         return d.type != DimType.C, False, -abs(d.strides[tensor])
+
+    return _sorted(op, tensor, key)
+
+
+def _as_read(op: TensorOp, last: DimType, tensor: int) -> Order:
+    """For a product straight from the operands, one side being that of the vectors: its input has
+    the sum as the other input has it, then the vectors; that other one lies as it does."""
+    vectors = 0 if last == DimType.M else 1
+    if tensor != vectors:
+        return _as_matrices(op, last, tensor)
+    dims = op.dimensions
+
+    def key(i: int) -> tuple[object, ...]:
+        d = dims[i]
+        guide = 1 - vectors if d.type == DimType.K else vectors
+        return d.type != DimType.C, d.type == last, -abs(d.strides[guide])
 
     return _sorted(op, tensor, key)
 

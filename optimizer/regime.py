@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, TensorOp
+from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
 from tensorop.optimizer.cost import SHORT
+from tensorop.optimizer.direct import direct
 from tensorop.optimizer.machine import Machine
 
 
@@ -37,12 +38,9 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
         return Regime("stream", "no matrix product: nothing is used twice")
     if _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
-    dims = {t: len(op.of_type(t)) for t in DimType}
-    itemsize = element(op.dtype).size
-    fits = (m * k + k * n + m * n) * itemsize <= machine.l2 // 2
-    simple = dims[DimType.M] == dims[DimType.N] == 1 and dims[DimType.K] <= 2
-    if simple and fits and _consecutive(op):
-        return Regime("nest", "operands fit in L2 and are consecutive along the vector side")
+    straight = direct(op, machine)
+    if straight is not None:
+        return Regime("nest", straight)
     if _in_blocks(op, machine):
         return Regime("nest", "the operands lie in blocks that a kernel reads as they are")
     return Regime("blocked", "packed panels pay")
@@ -93,29 +91,6 @@ def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
     batch = (_STREAM * vectors + _CALL / summed) / fastest.size
     product = 0.5 / lanes + _ELEMENT * (1 / k + 1 / m + 1 / n)
     return batch < product
-
-
-def _consecutive(op: TensorOp) -> bool:
-    """Whether a kernel can read its vector side straight from an operand."""
-    kind = element(op.dtype)
-    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
-        return False
-    m, n = op.of_type(DimType.M)[0], op.of_type(DimType.N)[0]
-    sides = ((m, n, 0), (n, m, 1))
-    return any(_reads_straight(op, *side) for side in sides)
-
-
-def _reads_straight(op: TensorOp, vector: Dimension, other: Dimension, tensor: int) -> bool:
-    """Whether one side serves as the vector side as it lies: consecutive, and its rows near one
-    another unless they are hardly read twice (rows far apart fall into few sets of the cache)."""
-    if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
-        return False
-    steps = [abs(d.strides[tensor]) for d in op.of_type(DimType.K)]
-    return min(steps) <= DENSE * vector.size or other.size <= FEW
-
-
-DENSE = 4  # rows of the vector side at most so many times their length apart
-FEW = 16  # columns below which the vector side is not worth packing
 
 
 def _permutes(op: TensorOp) -> bool:

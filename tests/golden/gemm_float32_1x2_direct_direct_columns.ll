@@ -65,7 +65,7 @@ body:
   %v56 = icmp slt i64 0, %v55
   br i1 %v56, label %"loop", label %"done"
 loop:
-  %v57 = phi i64 [0, %"body"], [%v239, %"done.1.endif"]
+  %v57 = phi i64 [0, %"body"], [%v311, %"done.1.endif"]
   %v58 = mul i64 %v57, %v52
   %v59 = getelementptr i8, ptr %v42, i64 %v58
   %v60 = mul i64 %v57, 2
@@ -73,11 +73,11 @@ loop:
   %v62 = icmp slt i64 0, %v61
   br i1 %v62, label %"loop.1", label %"done.1"
 done:
-  %v241 = mul i64 %v55, 2
-  %v242 = mul i64 %v55, %v52
-  %v243 = getelementptr i8, ptr %v42, i64 %v242
-  %v244 = icmp slt i64 %v241, %v4
-  br i1 %v244, label %"loop.5", label %"done.6"
+  %v313 = mul i64 %v55, 2
+  %v314 = mul i64 %v55, %v52
+  %v315 = getelementptr i8, ptr %v42, i64 %v314
+  %v316 = icmp slt i64 %v313, %v4
+  br i1 %v316, label %"loop.7", label %"done.7"
 loop.1:
   %v63 = phi i64 [0, %"loop"], [%v195, %"done.3.endif"]
   %v64 = mul i64 %v63, 64
@@ -257,157 +257,233 @@ done.1.if:
   %v202 = icmp slt i64 0, %v199
   br i1 %v202, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v239 = add i64 %v57, 1
-  %v240 = icmp slt i64 %v239, %v55
-  br i1 %v240, label %"loop", label %"done"
+  %v311 = add i64 %v57, 1
+  %v312 = icmp slt i64 %v311, %v55
+  br i1 %v312, label %"loop", label %"done"
 loop.4:
-  %v203 = phi i64 [0, %"done.1.if"], [%v237, %"done.5"]
+  %v203 = phi i64 [0, %"done.1.if"], [%v309, %"done.6"]
   %v204 = sub i64 %v199, %v203
   %v205 = icmp slt i64 16, %v204
   %v206 = select i1 %v205, i64 16, i64 %v204
   %v207 = mul i64 %v203, 4
   %v208 = getelementptr i8, ptr %v201, i64 %v207
-  br label %"repeat"
+  %v209 = and i64 %v6, -4
+  %v210 = icmp slt i64 0, %v209
+  br i1 %v210, label %"loop.5", label %"done.5"
 done.4:
   call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v197, i64 %v199, i64 %v60, i64 2)
   br label %"done.1.endif"
-repeat:
-  %v209 = phi i64 [0, %"loop.4"], [%v232, %"repeat"]
-  %v210 = phi ptr [%v208, %"loop.4"], [%v231, %"repeat"]
-  %v211 = phi ptr [%v59, %"loop.4"], [%v230, %"repeat"]
-  %v212 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v224, %"repeat"]
-  %v213 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v229, %"repeat"]
-  %v214 = call ptr asm  "", "=r,0"(ptr %v210)
-  %v215 = call ptr asm  "", "=r,0"(ptr %v211)
-  %v216 = trunc i64 %v206 to i32
-  %v217 = insertelement <16 x i32> poison, i32 %v216, i32 0
-  %v218 = shufflevector <16 x i32> %v217, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v219 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v218
-  %v220 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v214, i32 1, <16 x i1> %v219, <16 x float> zeroinitializer)
-  %v221 = load float, ptr %v215, align 1
-  %v222 = insertelement <16 x float> poison, float %v221, i32 0
-  %v223 = shufflevector <16 x float> %v222, <16 x float> poison, <16 x i32> zeroinitializer
-  %v224 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v220, <16 x float> %v223, <16 x float> %v212)
-  %v225 = getelementptr [1 x i8], ptr %v215, i64 %v51
-  %v226 = load float, ptr %v225, align 1
-  %v227 = insertelement <16 x float> poison, float %v226, i32 0
-  %v228 = shufflevector <16 x float> %v227, <16 x float> poison, <16 x i32> zeroinitializer
-  %v229 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v220, <16 x float> %v228, <16 x float> %v213)
-  %v230 = getelementptr i8, ptr %v215, i64 %v49
-  %v231 = getelementptr [1 x i8], ptr %v214, i64 %v44
-  %v232 = add i64 %v209, 1
-  %v233 = icmp slt i64 %v232, %v6
-  br i1 %v233, label %"repeat", label %"done.5"
-done.5:
-  %v234 = mul i64 %v203, 4
-  %v235 = getelementptr i8, ptr %v34, i64 %v234
-  store <16 x float> %v224, ptr %v235, align 1
-  %v236 = getelementptr i8, ptr %v235, i64 64
-  store <16 x float> %v229, ptr %v236, align 1
-  %v237 = add i64 %v203, 16
-  %v238 = icmp slt i64 %v237, %v199
-  br i1 %v238, label %"loop.4", label %"done.4"
 loop.5:
-  %v245 = phi i64 [%v241, %"done"], [%v316, %"done.7.endif"]
-  %v246 = sub i64 %v4, %v245
-  %v247 = icmp slt i64 1, %v246
-  %v248 = select i1 %v247, i64 1, i64 %v246
-  %v249 = sub i64 %v245, %v241
-  %v250 = mul i64 %v249, %v51
-  %v251 = getelementptr i8, ptr %v243, i64 %v250
-  %v252 = sub i64 %v248, 1
-  %v253 = icmp slt i64 0, %v252
-  %v254 = select i1 %v253, i64 0, i64 %v252
-  %v255 = mul i64 %v254, %v51
-  %v256 = udiv i64 %v2, 16
-  %v257 = icmp slt i64 0, %v256
-  br i1 %v257, label %"loop.6", label %"done.7"
-done.6:
-  ret void
+  %v211 = phi i64 [0, %"loop.4"], [%v270, %"loop.5"]
+  %v212 = phi ptr [%v208, %"loop.4"], [%v269, %"loop.5"]
+  %v213 = phi ptr [%v59, %"loop.4"], [%v268, %"loop.5"]
+  %v214 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v262, %"loop.5"]
+  %v215 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v267, %"loop.5"]
+  %v216 = call ptr asm  "", "=r,0"(ptr %v212)
+  %v217 = call ptr asm  "", "=r,0"(ptr %v213)
+  %v218 = trunc i64 %v206 to i32
+  %v219 = insertelement <16 x i32> poison, i32 %v218, i32 0
+  %v220 = shufflevector <16 x i32> %v219, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v221 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v220
+  %v222 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v216, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
+  %v223 = load float, ptr %v217, align 1
+  %v224 = insertelement <16 x float> poison, float %v223, i32 0
+  %v225 = shufflevector <16 x float> %v224, <16 x float> poison, <16 x i32> zeroinitializer
+  %v226 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v222, <16 x float> %v225, <16 x float> %v214)
+  %v227 = getelementptr [1 x i8], ptr %v217, i64 %v51
+  %v228 = load float, ptr %v227, align 1
+  %v229 = insertelement <16 x float> poison, float %v228, i32 0
+  %v230 = shufflevector <16 x float> %v229, <16 x float> poison, <16 x i32> zeroinitializer
+  %v231 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v222, <16 x float> %v230, <16 x float> %v215)
+  %v232 = getelementptr i8, ptr %v217, i64 %v49
+  %v233 = getelementptr [1 x i8], ptr %v216, i64 %v44
+  %v234 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v233, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
+  %v235 = load float, ptr %v232, align 1
+  %v236 = insertelement <16 x float> poison, float %v235, i32 0
+  %v237 = shufflevector <16 x float> %v236, <16 x float> poison, <16 x i32> zeroinitializer
+  %v238 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v234, <16 x float> %v237, <16 x float> %v226)
+  %v239 = getelementptr [1 x i8], ptr %v232, i64 %v51
+  %v240 = load float, ptr %v239, align 1
+  %v241 = insertelement <16 x float> poison, float %v240, i32 0
+  %v242 = shufflevector <16 x float> %v241, <16 x float> poison, <16 x i32> zeroinitializer
+  %v243 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v234, <16 x float> %v242, <16 x float> %v231)
+  %v244 = getelementptr i8, ptr %v232, i64 %v49
+  %v245 = getelementptr [2 x i8], ptr %v216, i64 %v44
+  %v246 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v245, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
+  %v247 = load float, ptr %v244, align 1
+  %v248 = insertelement <16 x float> poison, float %v247, i32 0
+  %v249 = shufflevector <16 x float> %v248, <16 x float> poison, <16 x i32> zeroinitializer
+  %v250 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v246, <16 x float> %v249, <16 x float> %v238)
+  %v251 = getelementptr [1 x i8], ptr %v244, i64 %v51
+  %v252 = load float, ptr %v251, align 1
+  %v253 = insertelement <16 x float> poison, float %v252, i32 0
+  %v254 = shufflevector <16 x float> %v253, <16 x float> poison, <16 x i32> zeroinitializer
+  %v255 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v246, <16 x float> %v254, <16 x float> %v243)
+  %v256 = getelementptr i8, ptr %v244, i64 %v49
+  %v257 = getelementptr [1 x i8], ptr %v216, i64 %v45
+  %v258 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v257, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
+  %v259 = load float, ptr %v256, align 1
+  %v260 = insertelement <16 x float> poison, float %v259, i32 0
+  %v261 = shufflevector <16 x float> %v260, <16 x float> poison, <16 x i32> zeroinitializer
+  %v262 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v258, <16 x float> %v261, <16 x float> %v250)
+  %v263 = getelementptr [1 x i8], ptr %v256, i64 %v51
+  %v264 = load float, ptr %v263, align 1
+  %v265 = insertelement <16 x float> poison, float %v264, i32 0
+  %v266 = shufflevector <16 x float> %v265, <16 x float> poison, <16 x i32> zeroinitializer
+  %v267 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v258, <16 x float> %v266, <16 x float> %v255)
+  %v268 = getelementptr i8, ptr %v256, i64 %v49
+  %v269 = getelementptr [4 x i8], ptr %v216, i64 %v44
+  %v270 = add i64 %v211, 4
+  %v271 = icmp slt i64 %v270, %v209
+  br i1 %v271, label %"loop.5", label %"done.5"
+done.5:
+  %v272 = phi ptr [%v208, %"loop.4"], [%v269, %"loop.5"]
+  %v273 = phi ptr [%v59, %"loop.4"], [%v268, %"loop.5"]
+  %v274 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v262, %"loop.5"]
+  %v275 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v267, %"loop.5"]
+  %v276 = icmp slt i64 %v209, %v6
+  br i1 %v276, label %"loop.6", label %"done.6"
 loop.6:
-  %v258 = phi i64 [0, %"loop.5"], [%v278, %"done.8"]
-  %v259 = mul i64 %v258, 64
-  %v260 = getelementptr i8, ptr %v38, i64 %v259
-  br label %"repeat.1"
-done.7:
-  %v280 = mul i64 %v256, 16
-  %v281 = icmp slt i64 %v280, %v2
-  br i1 %v281, label %"done.7.if", label %"done.7.endif"
-repeat.1:
-  %v261 = phi i64 [0, %"loop.6"], [%v275, %"repeat.1"]
-  %v262 = phi ptr [%v260, %"loop.6"], [%v274, %"repeat.1"]
-  %v263 = phi ptr [%v251, %"loop.6"], [%v273, %"repeat.1"]
-  %v264 = phi <16 x float> [splat (float              0x0), %"loop.6"], [%v272, %"repeat.1"]
-  %v265 = call ptr asm  "", "=r,0"(ptr %v262)
-  %v266 = call ptr asm  "", "=r,0"(ptr %v263)
-  %v267 = load <16 x float>, ptr %v265, align 1
-  %v268 = getelementptr i8, ptr %v266, i64 %v255
-  %v269 = load float, ptr %v268, align 1
-  %v270 = insertelement <16 x float> poison, float %v269, i32 0
-  %v271 = shufflevector <16 x float> %v270, <16 x float> poison, <16 x i32> zeroinitializer
-  %v272 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v267, <16 x float> %v271, <16 x float> %v264)
-  %v273 = getelementptr i8, ptr %v266, i64 %v49
-  %v274 = getelementptr [1 x i8], ptr %v265, i64 %v44
-  %v275 = add i64 %v261, 1
-  %v276 = icmp slt i64 %v275, %v6
-  br i1 %v276, label %"repeat.1", label %"done.8"
-done.8:
-  store <16 x float> %v272, ptr %v34, align 1
-  %v277 = mul i64 %v258, 16
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v277, i64 16, i64 %v245, i64 %v248)
-  %v278 = add i64 %v258, 1
-  %v279 = icmp slt i64 %v278, %v256
-  br i1 %v279, label %"loop.6", label %"done.7"
-done.7.if:
-  %v282 = sub i64 %v2, %v280
-  %v283 = mul i64 %v256, 64
-  %v284 = getelementptr i8, ptr %v38, i64 %v283
-  %v285 = icmp slt i64 0, %v282
-  br i1 %v285, label %"loop.7", label %"done.9"
-done.7.endif:
-  %v316 = add i64 %v245, 1
-  %v317 = icmp slt i64 %v316, %v4
-  br i1 %v317, label %"loop.5", label %"done.6"
+  %v277 = phi i64 [%v209, %"done.5"], [%v300, %"loop.6"]
+  %v278 = phi ptr [%v272, %"done.5"], [%v299, %"loop.6"]
+  %v279 = phi ptr [%v273, %"done.5"], [%v298, %"loop.6"]
+  %v280 = phi <16 x float> [%v274, %"done.5"], [%v292, %"loop.6"]
+  %v281 = phi <16 x float> [%v275, %"done.5"], [%v297, %"loop.6"]
+  %v282 = call ptr asm  "", "=r,0"(ptr %v278)
+  %v283 = call ptr asm  "", "=r,0"(ptr %v279)
+  %v284 = trunc i64 %v206 to i32
+  %v285 = insertelement <16 x i32> poison, i32 %v284, i32 0
+  %v286 = shufflevector <16 x i32> %v285, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v287 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v286
+  %v288 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v282, i32 1, <16 x i1> %v287, <16 x float> zeroinitializer)
+  %v289 = load float, ptr %v283, align 1
+  %v290 = insertelement <16 x float> poison, float %v289, i32 0
+  %v291 = shufflevector <16 x float> %v290, <16 x float> poison, <16 x i32> zeroinitializer
+  %v292 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v288, <16 x float> %v291, <16 x float> %v280)
+  %v293 = getelementptr [1 x i8], ptr %v283, i64 %v51
+  %v294 = load float, ptr %v293, align 1
+  %v295 = insertelement <16 x float> poison, float %v294, i32 0
+  %v296 = shufflevector <16 x float> %v295, <16 x float> poison, <16 x i32> zeroinitializer
+  %v297 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v288, <16 x float> %v296, <16 x float> %v281)
+  %v298 = getelementptr i8, ptr %v283, i64 %v49
+  %v299 = getelementptr [1 x i8], ptr %v282, i64 %v44
+  %v300 = add i64 %v277, 1
+  %v301 = icmp slt i64 %v300, %v6
+  br i1 %v301, label %"loop.6", label %"done.6"
+done.6:
+  %v302 = phi ptr [%v272, %"done.5"], [%v299, %"loop.6"]
+  %v303 = phi ptr [%v273, %"done.5"], [%v298, %"loop.6"]
+  %v304 = phi <16 x float> [%v274, %"done.5"], [%v292, %"loop.6"]
+  %v305 = phi <16 x float> [%v275, %"done.5"], [%v297, %"loop.6"]
+  %v306 = mul i64 %v203, 4
+  %v307 = getelementptr i8, ptr %v34, i64 %v306
+  store <16 x float> %v304, ptr %v307, align 1
+  %v308 = getelementptr i8, ptr %v307, i64 64
+  store <16 x float> %v305, ptr %v308, align 1
+  %v309 = add i64 %v203, 16
+  %v310 = icmp slt i64 %v309, %v199
+  br i1 %v310, label %"loop.4", label %"done.4"
 loop.7:
-  %v286 = phi i64 [0, %"done.7.if"], [%v314, %"done.10"]
-  %v287 = sub i64 %v282, %v286
-  %v288 = icmp slt i64 16, %v287
-  %v289 = select i1 %v288, i64 16, i64 %v287
-  %v290 = mul i64 %v286, 4
-  %v291 = getelementptr i8, ptr %v284, i64 %v290
-  br label %"repeat.2"
+  %v317 = phi i64 [%v313, %"done"], [%v388, %"done.8.endif"]
+  %v318 = sub i64 %v4, %v317
+  %v319 = icmp slt i64 1, %v318
+  %v320 = select i1 %v319, i64 1, i64 %v318
+  %v321 = sub i64 %v317, %v313
+  %v322 = mul i64 %v321, %v51
+  %v323 = getelementptr i8, ptr %v315, i64 %v322
+  %v324 = sub i64 %v320, 1
+  %v325 = icmp slt i64 0, %v324
+  %v326 = select i1 %v325, i64 0, i64 %v324
+  %v327 = mul i64 %v326, %v51
+  %v328 = udiv i64 %v2, 16
+  %v329 = icmp slt i64 0, %v328
+  br i1 %v329, label %"loop.8", label %"done.8"
+done.7:
+  ret void
+loop.8:
+  %v330 = phi i64 [0, %"loop.7"], [%v350, %"done.9"]
+  %v331 = mul i64 %v330, 64
+  %v332 = getelementptr i8, ptr %v38, i64 %v331
+  br label %"repeat"
+done.8:
+  %v352 = mul i64 %v328, 16
+  %v353 = icmp slt i64 %v352, %v2
+  br i1 %v353, label %"done.8.if", label %"done.8.endif"
+repeat:
+  %v333 = phi i64 [0, %"loop.8"], [%v347, %"repeat"]
+  %v334 = phi ptr [%v332, %"loop.8"], [%v346, %"repeat"]
+  %v335 = phi ptr [%v323, %"loop.8"], [%v345, %"repeat"]
+  %v336 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v344, %"repeat"]
+  %v337 = call ptr asm  "", "=r,0"(ptr %v334)
+  %v338 = call ptr asm  "", "=r,0"(ptr %v335)
+  %v339 = load <16 x float>, ptr %v337, align 1
+  %v340 = getelementptr i8, ptr %v338, i64 %v327
+  %v341 = load float, ptr %v340, align 1
+  %v342 = insertelement <16 x float> poison, float %v341, i32 0
+  %v343 = shufflevector <16 x float> %v342, <16 x float> poison, <16 x i32> zeroinitializer
+  %v344 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v339, <16 x float> %v343, <16 x float> %v336)
+  %v345 = getelementptr i8, ptr %v338, i64 %v49
+  %v346 = getelementptr [1 x i8], ptr %v337, i64 %v44
+  %v347 = add i64 %v333, 1
+  %v348 = icmp slt i64 %v347, %v6
+  br i1 %v348, label %"repeat", label %"done.9"
 done.9:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v280, i64 %v282, i64 %v245, i64 %v248)
-  br label %"done.7.endif"
-repeat.2:
-  %v292 = phi i64 [0, %"loop.7"], [%v310, %"repeat.2"]
-  %v293 = phi ptr [%v291, %"loop.7"], [%v309, %"repeat.2"]
-  %v294 = phi ptr [%v251, %"loop.7"], [%v308, %"repeat.2"]
-  %v295 = phi <16 x float> [splat (float              0x0), %"loop.7"], [%v307, %"repeat.2"]
-  %v296 = call ptr asm  "", "=r,0"(ptr %v293)
-  %v297 = call ptr asm  "", "=r,0"(ptr %v294)
-  %v298 = trunc i64 %v289 to i32
-  %v299 = insertelement <16 x i32> poison, i32 %v298, i32 0
-  %v300 = shufflevector <16 x i32> %v299, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v301 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v300
-  %v302 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v296, i32 1, <16 x i1> %v301, <16 x float> zeroinitializer)
-  %v303 = getelementptr i8, ptr %v297, i64 %v255
-  %v304 = load float, ptr %v303, align 1
-  %v305 = insertelement <16 x float> poison, float %v304, i32 0
-  %v306 = shufflevector <16 x float> %v305, <16 x float> poison, <16 x i32> zeroinitializer
-  %v307 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v302, <16 x float> %v306, <16 x float> %v295)
-  %v308 = getelementptr i8, ptr %v297, i64 %v49
-  %v309 = getelementptr [1 x i8], ptr %v296, i64 %v44
-  %v310 = add i64 %v292, 1
-  %v311 = icmp slt i64 %v310, %v6
-  br i1 %v311, label %"repeat.2", label %"done.10"
+  store <16 x float> %v344, ptr %v34, align 1
+  %v349 = mul i64 %v330, 16
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v349, i64 16, i64 %v317, i64 %v320)
+  %v350 = add i64 %v330, 1
+  %v351 = icmp slt i64 %v350, %v328
+  br i1 %v351, label %"loop.8", label %"done.8"
+done.8.if:
+  %v354 = sub i64 %v2, %v352
+  %v355 = mul i64 %v328, 64
+  %v356 = getelementptr i8, ptr %v38, i64 %v355
+  %v357 = icmp slt i64 0, %v354
+  br i1 %v357, label %"loop.9", label %"done.10"
+done.8.endif:
+  %v388 = add i64 %v317, 1
+  %v389 = icmp slt i64 %v388, %v4
+  br i1 %v389, label %"loop.7", label %"done.7"
+loop.9:
+  %v358 = phi i64 [0, %"done.8.if"], [%v386, %"done.11"]
+  %v359 = sub i64 %v354, %v358
+  %v360 = icmp slt i64 16, %v359
+  %v361 = select i1 %v360, i64 16, i64 %v359
+  %v362 = mul i64 %v358, 4
+  %v363 = getelementptr i8, ptr %v356, i64 %v362
+  br label %"repeat.1"
 done.10:
-  %v312 = mul i64 %v286, 4
-  %v313 = getelementptr i8, ptr %v34, i64 %v312
-  store <16 x float> %v307, ptr %v313, align 1
-  %v314 = add i64 %v286, 16
-  %v315 = icmp slt i64 %v314, %v282
-  br i1 %v315, label %"loop.7", label %"done.9"
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v352, i64 %v354, i64 %v317, i64 %v320)
+  br label %"done.8.endif"
+repeat.1:
+  %v364 = phi i64 [0, %"loop.9"], [%v382, %"repeat.1"]
+  %v365 = phi ptr [%v363, %"loop.9"], [%v381, %"repeat.1"]
+  %v366 = phi ptr [%v323, %"loop.9"], [%v380, %"repeat.1"]
+  %v367 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v379, %"repeat.1"]
+  %v368 = call ptr asm  "", "=r,0"(ptr %v365)
+  %v369 = call ptr asm  "", "=r,0"(ptr %v366)
+  %v370 = trunc i64 %v361 to i32
+  %v371 = insertelement <16 x i32> poison, i32 %v370, i32 0
+  %v372 = shufflevector <16 x i32> %v371, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v373 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v372
+  %v374 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v368, i32 1, <16 x i1> %v373, <16 x float> zeroinitializer)
+  %v375 = getelementptr i8, ptr %v369, i64 %v327
+  %v376 = load float, ptr %v375, align 1
+  %v377 = insertelement <16 x float> poison, float %v376, i32 0
+  %v378 = shufflevector <16 x float> %v377, <16 x float> poison, <16 x i32> zeroinitializer
+  %v379 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v374, <16 x float> %v378, <16 x float> %v367)
+  %v380 = getelementptr i8, ptr %v369, i64 %v49
+  %v381 = getelementptr [1 x i8], ptr %v368, i64 %v44
+  %v382 = add i64 %v364, 1
+  %v383 = icmp slt i64 %v382, %v6
+  br i1 %v383, label %"repeat.1", label %"done.11"
+done.11:
+  %v384 = mul i64 %v358, 4
+  %v385 = getelementptr i8, ptr %v34, i64 %v384
+  store <16 x float> %v379, ptr %v385, align 1
+  %v386 = add i64 %v358, 16
+  %v387 = icmp slt i64 %v386, %v354
+  br i1 %v387, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")

@@ -1,0 +1,92 @@
+"""Matrix products whose operands are read where they lie: where packing costs more than it saves.
+
+Packing reads and writes an operand once more. It pays where that is read often afterwards, and
+reached badly as it lies. The vector side must be consecutive in its input and in out; then these
+products are run straight from the operands:
+
+- small: everything stays in L2 and the rows of the vector side are near one another;
+- thin, the vector side short: it stays in L2, and the other operand, consecutive along K, streams
+  past it once, some of its rows at a time;
+- thin, the other side short: the vector side streams past, in blocks of a few rows that the
+  hardware prefetches along, each as long as two pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorop.ir import Dimension, DimType, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.machine import Machine
+
+DENSE = 4  # rows of the vector side at most so many times their length apart
+FEW = 16  # columns below which the vector side is not worth packing
+SHORT_VECTORS = 128  # elements of the vector side that the other one streams past
+STREAMS = 16  # rows that the hardware prefetches along at once
+ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
+LEAST_SUM = 512  # steps of K in a block that make its rows long enough to stream
+
+
+def direct(op: TensorOp, machine: Machine) -> str | None:
+    """Why a product is read where it lies; None where its operands are to be packed."""
+    kind = element(op.dtype)
+    if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
+        return None
+    dims = {t: op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)}
+    if len(dims[DimType.M]) != 1 or len(dims[DimType.N]) != 1 or len(dims[DimType.K]) > 2:
+        return None
+    for vector, other, tensor in _sides(op):
+        if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
+            continue
+        if _held(op) * kind.size <= machine.l2 // 2:
+            steps = [abs(d.strides[tensor]) for d in dims[DimType.K]]
+            if min(steps) <= DENSE * vector.size or other.size <= FEW:
+                return "operands fit in L2 and are consecutive along the vector side"
+        elif _stays(op, vector, kind.size, machine) and _streams(op, 1 - tensor):
+            return "the vector side is short: it stays in the caches while the other streams past"
+        elif other.size <= FEW and len(dims[DimType.K]) == 1:
+            return "one side is short: the other is used once, and read where it lies"
+    return None
+
+
+def _sides(op: TensorOp) -> Iterator[tuple[Dimension, Dimension, int]]:
+    """Each side as the vector side, the other one, and the input that has the vectors."""
+    m, n = op.of_type(DimType.M)[0], op.of_type(DimType.N)[0]
+    yield m, n, 0
+    yield n, m, 1
+
+
+def _held(op: TensorOp) -> int:
+    """Elements of one product of the batch."""
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    return m * k + k * n + m * n
+
+
+def _stays(op: TensorOp, vector: Dimension, size: int, machine: Machine) -> bool:
+    """Whether the vector side can be kept in L2, in blocks of one K at least."""
+    if vector.size > SHORT_VECTORS:
+        return False
+    fits = vector.size * op.size_of(DimType.K) * size <= machine.l2 // 2
+    return fits or len(op.of_type(DimType.K)) == 1
+
+
+def _streams(op: TensorOp, tensor: int) -> bool:
+    """Whether an input is consecutive along K."""
+    return any(d.strides[tensor] == 1 for d in op.of_type(DimType.K))
+
+
+def blocks(
+    vector: Dimension, other: Dimension, k: Dimension, size: int, machine: Machine
+) -> tuple[int, int]:
+    """How many elements of the vector side and of K a call works on, in0 being the vector side.
+
+    All of them where in0 stays in L2. A short vector side is cut along K until it does; a long one
+    into blocks of few rows.
+    """
+    if vector.size * k.size * size <= machine.l2 // 2:
+        return vector.size, k.size
+    if vector.size <= SHORT_VECTORS and k.strides[1] == 1:
+        return vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size))
+    if other.size <= FEW:
+        return ROW_BYTES // size, STREAMS
+    return vector.size, k.size

@@ -1,0 +1,71 @@
+"""Products that are read where they lie: which ones, in which blocks, and that they are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.ir import Dimension, DimType
+from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, STREAMS, blocks
+from tensorop.optimizer.machine import Machine, host_machine
+from tests.tolerance import assert_close
+
+# A tall operand and a few columns, in the orders that are read straight.
+STREAMED = ("mk,kn->mn", "mk,nk->nm", "bmk,bkn->bmn")
+BY_BLOCKS = ("km,kn->nm", "km,nk->nm")
+
+
+def operands(spec: str, m: int, n: int, k: int, dtype: str) -> list[np.ndarray]:
+    rng = np.random.default_rng([m, n, k])
+    sizes = {"m": m, "n": n, "k": k, "b": 2}
+    terms = spec.split("->")[0].split(",")
+    return [rng.standard_normal([sizes[x] for x in term]).astype(dtype) for term in terms]
+
+
+def check(spec: str, given: list[np.ndarray], actual: np.ndarray) -> None:
+    wide = np.float64 if given[0].dtype == np.float32 else np.longdouble
+    expected = np.einsum(spec, *(a.astype(wide) for a in given), optimize=wide is np.float64)
+    magnitude = np.einsum(spec, *(abs(a).astype("f8") for a in given), optimize=True)
+    assert_close(actual, expected, magnitude, given[0].shape[spec.split(",")[0].index("k")] + 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spec", STREAMED + BY_BLOCKS)
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(5000, 3, 70), (2501, 12, 333), (40, 2, 30_011), (3001, 16, 100)]
+)
+def test_thin_products(spec: str, m: int, n: int, k: int, dtype: str) -> None:
+    given = operands(spec, m, n, k, dtype)
+    for threads in (1, 2):
+        check(spec, given, tensorop.einsum(spec, *given, threads=threads))
+    out = np.ones_like(tensorop.einsum(spec, *given))
+    tensorop.einsum(spec, *given, out=out, alpha=2, beta=-1)
+    check(spec, [given[0] * 2, given[1]], out + 1)
+
+
+@pytest.mark.parametrize("spec", STREAMED[:1] + BY_BLOCKS[:1])
+def test_a_long_side_is_not_packed(spec: str) -> None:
+    plan = tensorop.compile(spec, *operands(spec, 40_000, 8, 64, "float32"), threads=1)
+    assert "straight from the operands" in plan.explain()
+    assert not any("copy" in kernel.name for kernel in plan.kernels())
+
+
+def test_a_side_that_is_used_often_is_packed() -> None:
+    given = operands("mk,kn->mn", 1500, 1500, 1500, "float32")
+    assert "packed panels pay" in tensorop.compile("mk,kn->mn", *given, threads=1).explain()
+
+
+def test_blocks_keep_the_vector_side_in_l2() -> None:
+    machine = Machine(host_machine().target, 32 << 10, 1 << 20, 32 << 20)
+
+    def of(m: int, n: int, k: int) -> tuple[int, int]:
+        vector = Dimension(DimType.M, m, (1, 0, 1))
+        other = Dimension(DimType.N, n, (0, k, m))
+        return blocks(vector, other, Dimension(DimType.K, k, (m, 1, 0)), 4, machine)
+
+    assert of(100, 5000, 1000) == (100, 1000)
+    m, k = of(SHORT_VECTORS, 5000, 100_000)
+    assert m == SHORT_VECTORS
+    assert LEAST_SUM <= k <= machine.l2 // 2 // (4 * m)
+    assert of(100_000, 4, 1000) == (ROW_BYTES // 4, STREAMS)
