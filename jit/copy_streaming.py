@@ -136,10 +136,13 @@ class Streaming(Across):
     ) -> None:
         """The first whole line of each column from row `y` on, past the caches."""
         code, mover = self.code, self.mover
+        # A line that begins in the first tile ends before the last row of the second, which may not
+        # exist: its neighbour is read for it.
+        last = 2 * mover.lanes - 2
         for below in range(2):
             loaded = []
             for i in range(mover.lanes):
-                row = code.word(self.y_source, code.add(y, below * mover.lanes + i))
+                row = code.word(self.y_source, code.add(y, min(below * mover.lanes + i, last)))
                 loaded.append(mover.load(code, code.at(source, row)))
             for i, number in enumerate(mover.transposed(code, loaded)):
                 mover.store(code, number, code.at(room, (2 * i + below) * LINE), self.plane)

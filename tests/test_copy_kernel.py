@@ -22,6 +22,7 @@ from tests.test_gemm_kernel import CALL, guarded_bytes, random_values
 
 Array = np.ndarray[Any, Any]
 D = CopyDescriptor
+TABLES = 100  # the first key of guarded memory for tables
 
 
 def runs(rng: np.random.Generator, size: int, run: int, gap: int) -> Array:
@@ -59,9 +60,12 @@ class Call:
         self.words[[D.Z_SOURCE, D.Z_TARGET]] = self.keep(np.zeros(1))
 
     def keep(self, table: Array) -> int:
+        """A table that ends where memory that can be read does."""
         table = np.ascontiguousarray(table, np.int64)
-        self.kept.append(table)
-        return table.ctypes.data
+        raw = guarded_bytes(table.nbytes, TABLES + len(self.kept), True)
+        raw[:] = table.reshape(-1).view(np.uint8)
+        self.kept.append(raw)
+        return raw.ctypes.data
 
     def block(self, x: tuple[int, int], y: tuple[int, int]) -> None:
         """(start, size) of both axes."""
@@ -186,6 +190,7 @@ LINES = [
     Case(20, 96, granule=32, y_run=32, alike=True),
     Case(405, 77, granule=16, y_run=1000, start=(1, 1)),
     Case(500, 12, granule=16, y_run=1000, at_end=False),
+    Case(410, 47, granule=16, y_run=1000),  # one row less than whole lines
 ]
 
 

@@ -189,9 +189,12 @@ class Call:
         self.frame[Frame.START + AxisSlot.N] = start_n
 
     def _keep(self, table: Array) -> int:
+        """A table that ends where memory that can be read does."""
         table = np.ascontiguousarray(table, np.int64)
-        self.kept.append(table)
-        return table.ctypes.data
+        raw = guarded_bytes(table.nbytes, 100 + len(self.kept), True)
+        raw[:] = table.reshape(-1).view(np.uint8)
+        self.kept.append(raw)
+        return raw.ctypes.data
 
     def _scalars(self) -> None:
         case, raw = self.case, self.call.view(np.uint8)
