@@ -40,6 +40,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm import GemmKernel, Store
 from tensorop.jit.tiles import choose_tile
+from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import output_axis
 
@@ -139,7 +140,9 @@ def _cut(op: TensorOp, dimension: Dimension, inner: int) -> TensorOp:
     return op.with_dimensions(tuple(d for pair in rest for d in pair))
 
 
-def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Schedule:
+def blocked(
+    op: TensorOp, machine: Machine, threads: int, swapped: bool, choice: Choice = MODEL
+) -> Schedule:
     """The five loops for a contraction, in0 being the vector side.
 
     Parameters
@@ -148,11 +151,13 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
         Oriented and fused; at least one K.
     threads : int
         Shares to divide the work into.
+    choice : Choice
+        What a search has decided of tile, blocks and loop order.
     """
     kind = element(op.dtype)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     run = output_axis(op, DimType.M).unit_run(op.out)
-    tile = choose_tile(machine.target, kind, m, n, run)
+    tile = choice.tile or choose_tile(machine.target, kind, m, n, run)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
     axes = axes_of(op)
@@ -166,10 +171,10 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
         _part(m, rows, inner_threads) if share_m else m,
         n if share_m else _part(n, tile.columns, inner_threads),
     )
-    blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns))
+    blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns), choice.scales)
     m_axis, n_axis = axes[-3:-1]
     local = _local_rows(m_axis, n_axis, op, rows, machine)
-    blocks = replace(blocks, mc=min(blocks.mc, local))
+    blocks = replace(blocks, mc=min(blocks.mc, round(local * choice.scales[0])))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -182,7 +187,7 @@ def blocked(op: TensorOp, machine: Machine, threads: int, swapped: bool) -> Sche
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
     if inner_threads == 1:
-        body = _alone(blocks, pack0, pack1, call)
+        body = _alone(blocks, pack0, pack1, call, rows_first=bool(choice.rows_first))
     elif share_m:
         body = _share_m(blocks, parts[0], pack0, pack1, call, inner_threads)
     else:
@@ -247,7 +252,12 @@ def _part(size: int, lanes: int, threads: int) -> int:
     return min(size, ceiling(ceiling(size, lanes), threads) * lanes)
 
 
-def _alone(b: Blocks, pack0: Pack, pack1: Pack, call: Call) -> tuple[Step, ...]:
+def _alone(
+    b: Blocks, pack0: Pack, pack1: Pack, call: Call, *, rows_first: bool
+) -> tuple[Step, ...]:
+    if rows_first:
+        rows: tuple[Step, ...] = (pack0, Loop("N", b.nc, ExecType.SEQ, (pack1, call)))
+        return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, rows),)),)
     inner: tuple[Step, ...] = (pack1, Loop("M", b.mc, ExecType.SEQ, (pack0, call)))
     return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
 
@@ -283,6 +293,7 @@ def block_sizes(
     kind: Element,
     sizes: tuple[int, int, int],
     tile: tuple[int, int],
+    scales: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Blocks:
     """Block sizes from cache sizes, evened out so that the last block is about as long.
 
@@ -292,14 +303,16 @@ def block_sizes(
         What one thread works on.
     tile : (mr, nr)
         The register tile in elements.
+    scales : (m, n, k)
+        What to multiply the model's block sizes by.
     """
-    (m, n, k), (mr, nr) = sizes, tile
+    (m, n, k), (mr, nr), (m_scale, n_scale, k_scale) = sizes, tile, scales
     bytes_ = kind.accumulator.size
     longest = max(MIN_KC, machine.l1 // (nr * bytes_))
     # A partial sum stored in a half type would be rounded once a block.
-    kc = k if kind.half else balanced(k, longest, 4)
-    mc = max(mr, machine.l2 * 9 // 16 // (kc * bytes_))
-    nc = max(nr, machine.l3 // 4 // (kc * bytes_))
+    kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
+    mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
+    nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
     work = max(1, _call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)

@@ -16,44 +16,51 @@ from tensorop.jit.arithmetic import NEAR_STEPS
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.orient import exchange, output_axis
+from tensorop.optimizer.orient import exchange, output_axis, vectors_along_n
 
 LINE = 64  # bytes
 PAGE = 4096
-CALL = 100.0  # a kernel call and the loops around it
-ROW = 6.0  # a row of a stream kernel that is summed; KEPT: one of out
-KEPT = 26.0
-VECTOR = 1.5  # a vector of it, from L1; SUMMED: to a sum in a register
-SUMMED = 1.0
-UPDATED = 1.5  # a vector of a sum that is added to what out holds
-FOLDED = 12.0  # the sum of a vector
+CALL = 90.0  # a kernel call and the loops around it
+ROW = 8.0  # a row of a stream kernel that is summed; KEPT: one of out
+KEPT = 7.0
+VECTOR = 2.5  # a vector of it, from L1; SUMMED: to a sum in a register
+SUMMED = 0.65
+UPDATED = 1.9  # a vector of a sum that is added to what out holds
+FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
-LANE = 2.0
-NEAR = 0.4  # the same of an input whose vectors are picked out of a few others
-PRODUCT = 0.55  # a vector multiply-add of a matrix product
+LANE = 1.0
+NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
+PRODUCT = 0.55  # a vector multiply-add of a matrix product; PANELS: from packed panels, with edges
+PANELS = 0.73
 SPREAD = 0.75  # an element that is multiplied into one such vector only
-STORED = 2.0  # a vector of a finished column
-PACKED = 0.75  # an element that is packed as part of a vector
-PICKED = 20.0  # an element that is packed alone
-PIECE = 9.0  # storing a piece of a column
-ITEM = 500.0  # one matrix product of a batch: packing and calls for small panels
-MOVED = 0.6  # an element that a permuting copy moves as part of a vector
-ALONE = 3.5  # one that is not
+BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does not hide
+STORED = 4.0  # a vector of a finished column; CUT: where columns end within vectors
+CUT = 11.5
+PIECE = 7.0  # a piece of a column that is shorter than a vector
+PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
+RUN = 4.4
+OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
+PICKED = 6.7  # one that is packed alone
+ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
+MOVED = 0.09  # a byte that a permuting copy moves
+READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
+WRITTEN_RUN = 1.6
 SHORT = 8  # consecutive elements that are too few for vectors
-BYTES_PER_CYCLE = (32.0, 14.0, 6.0, 3.0)  # from L1, L2, L3, memory: lines that follow one another
-LINE_CYCLES = (0.0, 5.0, 12.0, 30.0)  # the same: a line that follows no other
-NOTICED = 512  # bytes of a row that the hardware's prefetcher needs
+BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 3.5)  # from L1, L2, L3, memory: lines that follow one another
+LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
+UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
-WALK_CYCLES = (0.0, 6.0, 20.0)  # an access that goes through more of them in turn
+WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
 
 
 def permuted_cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate a permuting copy by tiles."""
     count, moved = prod(d.size for d in op.dimensions), 2 * _bytes(op, 0)
-    runs = [
+    read, written = (
         max((d.size for d in op.dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)
-    ]
-    return count * (MOVED if min(runs) >= SHORT else ALONE) + _transfer(moved, moved, machine)
+    )
+    begun = count * (READ_RUN / read + WRITTEN_RUN / written)
+    return begun + moved / 2 * MOVED + _transfer(moved, moved, machine)
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
@@ -106,13 +113,13 @@ def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machin
 def _row_start(
     op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
 ) -> float:
-    """Cycles to get at a row of consecutive elements, where it is too short for the hardware to
-    notice that they are, and the next row does not go on there."""
+    """Cycles to get at a row of consecutive elements, where the next row does not go on there and
+    the hardware has to notice anew that they are consecutive."""
     size = element(op.tensors[tensor].dtype).size
     length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
-    if length >= NOTICED or step < max(LINE, 2 * length):
+    if length >= PAGE or step < max(LINE, 2 * length):
         return 0.0
-    lines = ceil(length / LINE) * LINE_CYCLES[_level(_bytes(op, tensor), machine)]
+    lines = min(UNNOTICED, ceil(length / LINE)) * LINE_CYCLES[_level(_bytes(op, tensor), machine)]
     return lines + _walk(rows.size if rows else 1, step)
 
 
@@ -156,9 +163,16 @@ def _walk(count: int, step: int) -> float:
 
 
 def product_cycles(op: TensorOp, machine: Machine) -> float:
-    """Matrix products from packed panels, the better side being the vector side."""
-    kind, items = element(op.dtype), op.size_of(DimType.C)
-    total = ITEM * items + min(_one_order(side, machine) for side in (op, exchange(op)))
+    """Matrix products from packed panels."""
+    items, in1_better = op.size_of(DimType.C), vectors_along_n(op, machine.lanes(op.dtype))
+    panels = _panels(exchange(op) if in1_better else op, machine)
+    return ITEM * items + panels + _item_memory(op, machine)
+
+
+def _item_memory(op: TensorOp, machine: Machine) -> float:
+    """Cycles to move the tensors of matrix products, one item of the batch after the other: where
+    several items share a cache line, it is come back to."""
+    kind, total = element(op.dtype), 0.0
     held = sum(_bytes(op, t) for t in range(len(op.tensors)))
     for t in range(len(op.tensors)):
         shared = [d for d in op.of_type(DimType.C) if abs(d.strides[t]) * kind.size < LINE]
@@ -178,29 +192,31 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     vectors = ceil(m / lanes)
-    total = items * (CALL + n * (k * max(vectors * PRODUCT, SPREAD) + vectors * STORED))
-    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
-    return total + sum(_transfer(_bytes(op, t), held, machine) for t in range(len(op.tensors)))
+    work = items * (CALL + n * (k * max(vectors * PANELS, SPREAD) + vectors * STORED))
+    memory = _item_memory(op, machine)
+    return max(work, memory) + BESIDE * min(work, memory)
 
 
-def _one_order(op: TensorOp, machine: Machine) -> float:
+def _panels(op: TensorOp, machine: Machine) -> float:
     """Packing, multiply-adds and stores of all items, in0 being the vector side."""
     lanes = machine.lanes(op.dtype)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     vectors = ceil(m / lanes)
     run = output_axis(op, DimType.M).unit_run(op.out)
-    pieces = vectors if run >= min(m, lanes) else m / run * PIECE
+    pieces = m / run * PIECE
+    if run >= min(m, lanes):
+        pieces = vectors * (STORED if run >= m or run % lanes == 0 else CUT)
     packed = m * k * _packing(op, 0, DimType.M) + n * k * _packing(op, 1, DimType.N)
-    return items * (n * (vectors * k * PRODUCT * element(op.dtype).parts ** 2 + pieces) + packed)
+    return items * (n * (vectors * k * PANELS * element(op.dtype).parts ** 2 + pieces) + packed)
 
 
 def _packing(op: TensorOp, tensor: int, side: DimType) -> float:
-    """Cycles to pack an element: as part of vectors along the sum, or along the dimension that is
-    fastest in out, of which a panel holds whole runs."""
+    """Cycles to pack an element: in runs along the sum or along the dimension that is fastest in
+    out, of which a panel holds whole runs, or else along another one."""
     dims = output_axis(op, side).dimensions
     unit = [d for d in op.dimensions if abs(d.strides[tensor]) == 1 and d.type != DimType.C]
     if not unit:
         return PICKED
-    if unit[0].type == DimType.K or not dims or unit[0] == dims[-1]:
-        return PACKED
-    return PACKED if dims[-1].size % 4 == 0 else PICKED
+    if unit[0].type != DimType.K and dims and unit[0] != dims[-1]:
+        return OTHER
+    return PACKED + RUN / unit[0].size

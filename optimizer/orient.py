@@ -53,11 +53,16 @@ def orient(op: TensorOp, lanes: int) -> OrientResult:
     OrientResult
     """
     as_given, swapped = _cost(op, lanes), _cost(exchange(op), lanes)
-    if swapped < as_given:
+    if vectors_along_n(op, lanes):
         return OrientResult(
             exchange(op), f"in1 is the vector side: cost {swapped:.3g} < {as_given:.3g}", True
         )
     return OrientResult(op, f"in0 is the vector side: cost {as_given:.3g} <= {swapped:.3g}")
+
+
+def vectors_along_n(op: TensorOp, lanes: int) -> bool:
+    """Whether in1 is the better vector side."""
+    return _cost(exchange(op), lanes) < _cost(op, lanes)
 
 
 def _cost(op: TensorOp, lanes: int) -> float:

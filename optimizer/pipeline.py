@@ -25,6 +25,7 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.optimizer.blocked import blocked
+from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
@@ -32,7 +33,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.nest import nest
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
-from tensorop.optimizer.orient import orient
+from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
 from tensorop.optimizer.regime import Regime, choose
@@ -56,13 +57,13 @@ class Stage:
 
 
 def plan_stages(
-    op: TensorOp, machine: Machine, threads: int, *, optimize: bool = True
+    op: TensorOp, machine: Machine, threads: int, *, optimize: bool = True, choice: Choice = MODEL
 ) -> tuple[Stage, ...]:
     """All schedules of an operation: its touches are part of the main one where its kernel calls
     can hold them, else stages of their own."""
     if not optimize:
         return (Stage(as_written(op, machine, threads)),)
-    schedule = optimise(op, machine, threads)
+    schedule = optimise(op, machine, threads, choice)
     calls = [s for _, s in schedule.steps() if isinstance(s, Call)]
     touched = any(call.when == "last" for call in calls)
     fused = touched or any(getattr(c.kernel, "epilogue", "none") != "none" for c in calls)
@@ -86,8 +87,8 @@ def _on_output(op: TensorOp, main: Primitive) -> TensorOp:
     return TensorOp((Tensor("in0", dtype), Tensor("out", dtype)), dimensions, main)
 
 
-def optimise(op: TensorOp, machine: Machine, threads: int) -> Schedule:
-    """Decide everything.
+def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODEL) -> Schedule:
+    """Decide everything that `choice` leaves open.
 
     Parameters
     ----------
@@ -110,8 +111,10 @@ def optimise(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     if prod(d.size for d in op.dimensions) < SHARE_WORK:
         threads = 1
     regime = choose(op, machine)
+    if choice.regime is not None and choice.regime != regime.name:
+        regime = Regime(choice.regime, "chosen by a search")
     notes.append(f"regime: {regime.name}, {regime.why}")
-    schedule = _scheduled(op, machine, threads, regime, notes)
+    schedule = _scheduled(op, machine, threads, regime, notes, choice)
     return replace(schedule, notes=(*notes, *schedule.notes))
 
 
@@ -123,14 +126,22 @@ def as_written(op: TensorOp, machine: Machine, threads: int) -> Schedule:
 
 
 def _scheduled(
-    op: TensorOp, machine: Machine, threads: int, regime: Regime, notes: list[str]
+    op: TensorOp,
+    machine: Machine,
+    threads: int,
+    regime: Regime,
+    notes: list[str],
+    choice: Choice,
 ) -> Schedule:
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "blocked":
-        oriented = orient(op, machine.lanes(op.dtype))
+        oriented, swapped = orient(op, machine.lanes(op.dtype)), choice.swapped
         notes.append(f"orient: {oriented.note}")
-        return blocked(oriented.op, machine, threads, oriented.swapped)
+        if swapped is None or swapped == oriented.swapped:
+            return blocked(oriented.op, machine, threads, oriented.swapped, choice)
+        notes.append(f"orient: in{int(swapped)} is the vector side, chosen by a search")
+        return blocked(exchange(op) if swapped else op, machine, threads, swapped, choice)
     primitives = streamed(op, machine) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
     grouped = group(ordered.op, machine)

@@ -21,6 +21,7 @@ from typing import Any
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.choice import Orders
 from tensorop.optimizer.cost import (
     direct_cycles,
     least_cycles,
@@ -35,12 +36,13 @@ from tensorop.optimizer.regime import choose
 from tensorop.optimizer.vectors import vectors_and_rows
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
-NEAR_BEST = 1.6  # times the least possible: not worth looking for better
+NEAR_BEST = 1.25  # times the least possible: not worth looking for better
 PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries
 LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
-COPY = 4000.0  # cycles of a copy of its own, whatever it moves: its call, its memory
-GAIN = 0.8  # of the estimate as it is, that another one must stay under
+COPY = 8000.0  # cycles of a copy of its own, whatever it moves: its call, its memory
+GAIN = 0.8  # of the estimate as it is, that another one must stay under; FREE: if it copies nothing
+FREE = 0.92
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
 
@@ -65,10 +67,10 @@ class Realigned:
             f"{self.op.tensors[t].role} as {', '.join(self.op.dimensions[i].name for i in order)}"
             for t, order in self.orders.items()
         ]
-        return (
-            f"through temporaries, outermost first: {'; '.join(moved)}. Estimated at "
-            f"{self.cycles:.3g} cycles, {self.as_it_lies:.3g} as it lies"
-        )
+        note = f"through temporaries, outermost first: {'; '.join(moved)}"
+        if not self.cycles:
+            return f"{note}. Chosen by a search"
+        return f"{note}. Estimated at {self.cycles:.3g} cycles, {self.as_it_lies:.3g} as it lies"
 
     def strides(self, tensor: int) -> tuple[int, ...]:
         """Strides in elements of a temporary, one a dimension of the operation."""
@@ -184,16 +186,47 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     as_it_lies = cycles(op, machine)
     if as_it_lies < NEAR_BEST * least_cycles(op, machine):
         return as_given
-    chosen, least = as_given, GAIN * as_it_lies
+    chosen, least = as_given, as_it_lies
     for candidate in _candidates(op):
         if not candidate.fits(machine) and not out_is_new:
             continue
         price = candidate.copying(machine, out_is_new)
-        if price < least:
+        limit = min(least, (GAIN if price else FREE) * as_it_lies)
+        if price < limit:
             price += cycles(candidate.main(), machine)
-        if price < least:
+        if price < limit:
             chosen, least = replace(candidate, cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else replace(as_given, cycles=as_it_lies)
+
+
+def moved(op: TensorOp, orders: Mapping[int, Order]) -> Realigned:
+    """The operation with temporaries in orders that somebody else has chosen.
+
+    Raises
+    ------
+    ValueError
+        An order is not one of all the dimensions that its tensor has.
+    """
+    op = normalise(op).op
+    for tensor, order in orders.items():
+        has = [i for i, d in enumerate(op.dimensions) if tensor >= 0 and d.strides[tensor]]
+        if sorted(order) != has or (tensor == op.out and _keeps_out(op)):
+            raise ValueError(f"no order of tensor {tensor}: {order}")
+    return Realigned(op, orders)
+
+
+def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
+    """What may be moved, by the estimate the cheapest first; nothing moved is always among them."""
+    op = normalise(op).op
+    if op.main not in CONTRACTIONS or len(op.tensors) != 3:
+        return [()]
+
+    def price(candidate: Realigned) -> float:
+        return candidate.copying(machine, False) + cycles(candidate.main(), machine)
+
+    fitting = [c for c in _candidates(op) if c.fits(machine)]
+    found = dict.fromkeys(tuple(sorted(c.orders.items())) for c in sorted(fitting, key=price))
+    return [(), *list(found)[: most - 1]]
 
 
 def _keeps_out(op: TensorOp) -> bool:

@@ -22,9 +22,10 @@ from tensorop.debug import Level, show
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
-from tensorop.optimizer.realign import realign
+from tensorop.optimizer.realign import moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
@@ -50,12 +51,13 @@ class Executable:
     """An operation that can be run any number of times, from any thread.
 
     op: the operation. threads: how many threads may share it; None: the setting in force at each
-    call.
+    call. choice: decisions taken in place of the model's.
     """
 
     note = ""
     __slots__ = (
         "_adds",
+        "_choice",
         "_defaults",
         "_lock",
         "_optimize",
@@ -66,9 +68,11 @@ class Executable:
         "threads",
     )
 
-    def __init__(self, op: TensorOp, optimize: bool, threads: int | None) -> None:
+    def __init__(
+        self, op: TensorOp, optimize: bool, threads: int | None, choice: Choice = MODEL
+    ) -> None:
         small = prod(d.size for d in op.dimensions) < SHARE_WORK
-        self.op, self._optimize = op, optimize
+        self.op, self._optimize, self._choice = op, optimize, choice
         self.threads = 1 if small and optimize else threads
         self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
@@ -136,7 +140,9 @@ class Executable:
         if ready is None:
             with self._lock:
                 machine = host_machine()
-                planned = plan_stages(self.op, machine, threads, optimize=self._optimize)
+                planned = plan_stages(
+                    self.op, machine, threads, optimize=self._optimize, choice=self._choice
+                )
                 _show(self.op, [stage.schedule for stage in planned])
                 ready = tuple(self._prepare(stage, threads) for stage in planned)
                 self._ready[threads] = ready
@@ -205,26 +211,32 @@ def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
     threads : int or None
         None: the setting in force at each call.
     """
-    return _executable(op, True, threads)
+    return executable_of(op, threads)
 
 
 @lru_cache(maxsize=CACHED)
 def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
     """The executable of an explicit operation: as written, or optimised."""
-    return _executable(op, optimize, threads)
+    return executable_of(op, threads) if optimize else _as_it_lies(op, False, threads)
 
 
-def _executable(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
-    if optimize:
-        machine = host_machine()
-        parts = realign(op, machine)
-        if parts.orders:
-            return Rearranged(parts, machine, lambda part: _as_it_lies(part, True, threads))
-    return _as_it_lies(op, optimize, threads)
+def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> AnyExecutable:
+    """A new executable, optimised. It is not kept: `plan_for` does that."""
+    machine = host_machine()
+    parts = realign(op, machine) if choice.orders is None else moved(op, dict(choice.orders))
+    if not parts.orders:
+        return _as_it_lies(op, True, threads, choice)
+
+    def main(part: TensorOp) -> AnyExecutable:
+        return _as_it_lies(part, True, threads, choice)
+
+    return Rearranged(parts, machine, main, lambda part: _as_it_lies(part, True, threads))
 
 
-def _as_it_lies(op: TensorOp, optimize: bool, threads: int | None) -> Executable | Widened:
-    executable = Executable(op, optimize, threads)
+def _as_it_lies(
+    op: TensorOp, optimize: bool, threads: int | None, choice: Choice = MODEL
+) -> Executable | Widened:
+    executable = Executable(op, optimize, threads, choice)
     if any(cuts_sums(schedule) for schedule in executable.schedules):
         return Widened(op, lambda part: plan_for(part, threads))
     return executable

@@ -19,13 +19,14 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import Realigned
 
 Operand = Any  # an array or an address
+Plan = Callable[[TensorOp], Any]
 _BYTE = np.dtype(np.uint8)
 
 
 class Rearranged:
-    """An operation on temporaries. `plan` makes executables of its parts."""
+    """An operation on temporaries. `main` makes an executable of it, `copy` of their copies."""
 
-    def __init__(self, parts: Realigned, machine: Machine, plan: Callable[[TensorOp], Any]) -> None:
+    def __init__(self, parts: Realigned, machine: Machine, main: Plan, copy: Plan) -> None:
         self.op = parts.op
         along, block = parts.block(machine)
         dimension = parts.op.dimensions[along]
@@ -34,7 +35,9 @@ class Rearranged:
         self.note = parts.note
         if len(sizes) > 1:
             self.note += f"; in {len(sizes)} pieces along {dimension.name}, of which this is one"
-        pieces = {size: _Piece(parts.part(along, size), plan) for size in dict.fromkeys(sizes)}
+        pieces = {
+            size: _Piece(parts.part(along, size), main, copy) for size in dict.fromkeys(sizes)
+        }
         self._adds = dimension.type == DimType.K
         steps = [stride * element(self.op.dtype).size for stride in dimension.strides]
         self._pieces = [
@@ -69,10 +72,10 @@ class Rearranged:
 class _Piece:
     """All of an operation, or a part of it along one dimension."""
 
-    def __init__(self, parts: Realigned, plan: Callable[[TensorOp], Any]) -> None:
+    def __init__(self, parts: Realigned, main: Plan, copy: Plan) -> None:
         size = element(parts.op.dtype).size
-        self._main = plan(parts.main())
-        self._copies = {t: (parts.size(t) * size, plan(parts.copy(t))) for t in parts.orders}
+        self._main = main(parts.main())
+        self._copies = {t: (parts.size(t) * size, copy(parts.copy(t))) for t in parts.orders}
         self._writes = self._copies.pop(parts.op.out, None)
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import tensorop
 from tensorop import reference
-from tensorop.executable import plan_for
+from tensorop.executable import AnyExecutable, plan_for
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import realign as passes
@@ -50,6 +50,10 @@ def contraction(spec: str, dtype: str = "float32", **sizes: int) -> TensorOp:
     return TensorOp(tensors, dimensions, Primitive.GEMM)
 
 
+def alone(op: TensorOp) -> AnyExecutable:
+    return plan_for(op, 1)
+
+
 def names(parts: Realigned, tensor: int) -> str:
     return "".join(parts.op.dimensions[i].name for i in parts.orders[tensor])
 
@@ -82,7 +86,7 @@ def test_every_candidate_means_the_same(dtype: str, beta: int | None, machine: M
         candidates = list(passes._candidates(op))
         for place in rng.permutation(len(candidates))[:4].tolist():
             arrays = [b.copy() for b in buffers]
-            plan = Rearranged(candidates[place], machine, lambda part: plan_for(part, 1))
+            plan = Rearranged(candidates[place], machine, alone, alone)
             pieces += len(plan._pieces) > 1
             plan.run(arrays, None, beta)
             # Small integers: every sum is exact, in whatever order.
@@ -117,10 +121,11 @@ def test_an_output_that_interleaves_a_batch_is_written_last() -> None:
 def test_a_sum_of_everything_goes_piece_by_piece() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.random((150, 160, 170)), rng.random((170, 160, 150))
-    parts = realign(contraction("abc,cba->", "float64", a=150, b=160, c=170), MACHINE)
+    op = contraction("abc,cba->", "float64", a=150, b=160, c=170)
+    parts = passes.moved(op, {1: (0, 1, 2)})
     along, block = parts.block(replace(MACHINE, l3=4 << 20))
     assert parts.op.dimensions[along].type == DimType.K and 0 < block < 150
-    plan = Rearranged(parts, replace(MACHINE, l3=4 << 20), lambda part: plan_for(part, 1))
+    plan = Rearranged(parts, replace(MACHINE, l3=4 << 20), alone, alone)
     assert len(plan._pieces) > 3
     out, exact = np.array([0.5]), float(np.einsum("abc,cba->", a, b))
     plan.run((a, b, out), 2.0, 3.0)
