@@ -174,7 +174,9 @@ def blocked(
     blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns), choice.scales)
     m_axis, n_axis = axes[-3:-1]
     local = _local_rows(m_axis, n_axis, op, rows, machine)
-    blocks = replace(blocks, mc=min(blocks.mc, round(local * choice.scales[0])))
+    if choice.scales[0] != 1.0:
+        local = balanced(m, round(local * choice.scales[0]), rows)
+    blocks = replace(blocks, mc=min(blocks.mc, local))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,

@@ -1,15 +1,15 @@
 """What a search may decide in place of the model.
 
-A `Choice` names decisions; what it leaves open the model decides. `alternatives` lists, one
-decision at a time, the choices that differ from a given one: the steps of a search. Every choice
-gives a right result; choices may differ in the order of summation.
+A `Choice` names decisions; what it leaves open the model decides. `alternatives` lists, for one
+kind of decision, the choices that differ from a given one in it: the steps of a search. Every
+choice gives a right result; choices may differ in the order of summation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
@@ -18,7 +18,10 @@ from tensorop.optimizer.machine import Machine
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
 Scales = tuple[float, float, float]  # of the block sizes along M, N and K
-SCALES = (0.5, 1.0, 2.0)  # of a block size
+Decision = Literal["regime", "swapped", "tile", "rows_first", "m", "n", "k"]
+
+DECISIONS: tuple[Decision, ...] = ("regime", "swapped", "tile", "rows_first", "m", "n", "k")
+SCALES = (0.5, 1.0, 2.0)
 REGIMES = ("stream", "nest", "blocked")
 
 
@@ -41,68 +44,82 @@ class Choice:
 
     def __str__(self) -> str:
         """The decisions taken, or "the model's"."""
-        taken = [f"{f.name} {getattr(self, f.name)}" for f in fields(self) if self._takes(f.name)]
+        taken = (f"{name} {_text(value)}" for name, value in self.as_json().items())
         return ", ".join(taken) or "the model's"
-
-    def _takes(self, name: str) -> bool:
-        return bool(getattr(self, name) != getattr(MODEL, name))
 
     def as_json(self) -> dict[str, Any]:
         """Only what is decided."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if self._takes(f.name)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: v for name, v in values.items() if v != getattr(MODEL, name)}
 
     @classmethod
     def from_json(cls, taken: dict[str, Any]) -> Choice:
-        """The choice that `as_json` wrote.
+        """The choice that `as_json` wrote; ValueError or TypeError where it is none."""
+        given = dict(taken)
+        if given.get("orders") is not None:
+            given["orders"] = tuple((t, tuple(order)) for t, order in given["orders"])
+        if given.get("tile") is not None:
+            given["tile"] = Tile(*given["tile"])
+        if "scales" in given:
+            given["scales"] = tuple(given["scales"])
+        return cls(**given)
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            It is none.
-        """
-        orders, tile, scales = (
-            taken.get("orders"),
-            taken.get("tile"),
-            taken.get("scales", (1, 1, 1)),
-        )
-        regime = taken.get("regime")
-        if regime not in (None, *REGIMES) or len(scales) != 3 or set(scales) - set(SCALES):
-            raise ValueError(f"no choice: {taken}")
-        if orders is not None:
-            orders = tuple((int(t), tuple(int(i) for i in order)) for t, order in orders)
-        return cls(
-            orders,
-            regime,
-            taken.get("swapped"),
-            None if tile is None else Tile(int(tile[0]), int(tile[1])),
-            taken.get("rows_first"),
-            (float(scales[0]), float(scales[1]), float(scales[2])),
-        )
+
+def _text(value: Any) -> str:
+    return "x".join(map(str, value)) if isinstance(value, Tile) else str(value)
 
 
 MODEL = Choice()
 
 
-def alternatives(op: TensorOp, choice: Choice, machine: Machine) -> Iterator[list[Choice]]:
-    """Decision by decision, the choices that differ from one in it alone.
+def alternatives(
+    op: TensorOp, choice: Choice, decision: Decision, machine: Machine
+) -> list[Choice]:
+    """The choices that differ from one in a decision, and it, if the decision applies.
 
-    op: normalised. Which tensors to move is not among them: see `realign.moves`.
+    op: normalised. Which tensors to move is no such decision: see `realign.moves`.
     """
-    if op.main not in CONTRACTIONS or len(op.tensors) != 3:
-        return
-    product = all(op.size_of(t) > 1 for t in (DimType.M, DimType.N, DimType.K))
-    if product:
-        yield [replace(choice, regime=regime) for regime in REGIMES]
-        yield [replace(choice, regime="blocked", swapped=swapped) for swapped in (False, True)]
+    if not is_product(op):
+        return []
+    if decision == "regime":
+        return [replace(choice, regime=regime) for regime in REGIMES]
     if choice.regime != "blocked":
-        return
+        return []
     kind = element(op.dtype)
-    yield [replace(choice, tile=tile) for tile in tiles(machine.target, kind)]
-    yield [replace(choice, rows_first=first) for first in (False, True)]
-    for axis in range(3):
-        if axis == 2 and kind.half:  # a partial sum in a half type would be rounded
-            continue
-        yield [replace(choice, scales=_scaled(choice.scales, axis, scale)) for scale in SCALES]
+    if decision == "swapped":
+        return [replace(choice, swapped=swapped) for swapped in (False, True)]
+    if decision == "tile":
+        return [replace(choice, tile=tile) for tile in tiles(machine.target, kind)]
+    if decision == "rows_first":
+        return [replace(choice, rows_first=first) for first in (False, True)]
+    if decision == "k" and kind.half:  # a partial sum stored in a half type would be rounded
+        return []
+    axis = "mnk".index(decision)
+    return [replace(choice, scales=_scaled(choice.scales, axis, scale)) for scale in SCALES]
+
+
+def is_product(op: TensorOp) -> bool:
+    """Whether it is a matrix product, so that there is something to choose."""
+    sides = (DimType.M, DimType.N, DimType.K)
+    return op.main in CONTRACTIONS and all(op.size_of(t) > 1 for t in sides)
+
+
+def check(op: TensorOp, choice: Choice, machine: Machine) -> None:
+    """ValueError unless the search could have come to this choice."""
+    allowed = (None, *tiles(machine.target, element(op.dtype)))
+    flags = (None, False, True)
+    right = (
+        (is_product(op) or choice == replace(MODEL, orders=choice.orders))
+        and choice.regime in (None, *REGIMES)
+        and choice.tile in allowed
+        and choice.swapped in flags
+        and choice.rows_first in flags
+        and len(choice.scales) == 3
+        and set(choice.scales) <= set(SCALES)
+        and (choice.scales[2] == 1.0 or not element(op.dtype).half)
+    )
+    if not right:
+        raise ValueError(f"no choice for this operation: {choice}")
 
 
 def _scaled(scales: Scales, axis: int, scale: float) -> Scales:
@@ -113,10 +130,8 @@ def _scaled(scales: Scales, axis: int, scale: float) -> Scales:
 def every(op: TensorOp, orders: Orders, machine: Machine) -> Iterator[Choice]:
     """All packed schedules of a matrix product with the given tensors moved: for a campaign that
     compares the model's with the best there is."""
-    for swapped in (False, True):
-        for tile in tiles(machine.target, element(op.dtype)):
-            for first in (False, True):
-                for m in SCALES:
-                    for n in SCALES:
-                        for k in SCALES:
-                            yield Choice(orders, "blocked", swapped, tile, first, (m, n, k))
+    start = Choice(orders, "blocked")
+    found = [start]
+    for decision in DECISIONS[1:]:
+        found = [a for c in found for a in alternatives(op, c, decision, machine) or [c]]
+    yield from dict.fromkeys(found)

@@ -103,7 +103,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
         With the notes of all passes.
     """
     op.verify()
-    notes = []
+    notes = [] if choice == MODEL else [f"a search has found: {choice}"]
     for name, step in (("normalise", normalise), ("fuse", fuse)):
         result = step(op)
         op = result.op

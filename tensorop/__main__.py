@@ -1,7 +1,8 @@
-"""The command line: `python -m tensorop bench`, `report`, `info` and `explain`.
+"""The command line: `python -m tensorop bench`, `report`, `tune`, `info` and `explain`.
 
     python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
     python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
+    python -m tensorop tune "ij,jk->ik" i=512,j=512,k=512 [--dtype f64] [--seconds 5]
     python -m tensorop info
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
@@ -22,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorop
+from tensorop import tuning
 from tensorop.bench.charts import draw
 from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
@@ -29,6 +31,8 @@ from tensorop.bench.report import Table, as_json, heading, machine_facts, summar
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
 from tensorop.config import FLAGS
 from tensorop.optimizer.machine import host_machine
+from tensorop.tuning import SECONDS, worthwhile
+from tensorop.tuning_store import folder
 
 
 class UsageError(ValueError):
@@ -93,11 +97,15 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="FILE", help="where to write it (default: print it)")
     report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
+    tune = commands.add_parser("tune", help="search for the fastest schedule, and keep it on disk")
+    tune.add_argument("--seconds", type=float, default=SECONDS, help="default %(default)s a step")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
-    explain.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
-    explain.add_argument("sizes", help="sizes i=512,j=512,k=512 or shapes 512x512,512x512")
-    explain.add_argument("--dtype", type=np.dtype, default=np.dtype(np.float32), metavar="DTYPE")
-    explain.add_argument("--threads", type=rounds_count, metavar="N")
+    for command in (tune, explain):
+        command.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
+        command.add_argument("sizes", help="sizes i=512,j=512,k=512 or shapes 512x512,512x512")
+        float32 = np.dtype(np.float32)
+        command.add_argument("--dtype", type=np.dtype, default=float32, metavar="DTYPE")
+        command.add_argument("--threads", type=rounds_count, metavar="N")
     return top
 
 
@@ -195,15 +203,37 @@ def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
     return [() if e == "-" else tuple(int(size) for size in e.split("x")) for e in entries]
 
 
-def explain(arguments: argparse.Namespace) -> int:
-    """Print the plan of a contraction."""
+def planned(arguments: argparse.Namespace) -> tensorop.Plan:
+    """The plan of the contraction that a command names."""
     try:
         shapes = shapes_of(arguments.spec, arguments.sizes)
         dtypes = [arguments.dtype] * len(shapes)
-        plan = tensorop.compile(arguments.spec, *shapes, dtypes=dtypes, threads=arguments.threads)
+        return tensorop.compile(
+            arguments.spec, *shapes, dtypes=dtypes, threads=arguments.threads, tune=False
+        )
     except tensorop.EinsumError as error:
         raise UsageError(str(error)) from None
-    print(plan.explain())
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Print the plan of a contraction."""
+    print(planned(arguments).explain())
+    return 0
+
+
+def tune(arguments: argparse.Namespace) -> int:
+    """Search for the fastest schedule of every step of a contraction."""
+    threads = arguments.threads or tensorop.get_num_threads()
+    print(f"{threads} thread{'s' * (threads > 1)}, results in {folder()}")
+    for step in planned(arguments).steps:
+        if not worthwhile(step.op):
+            print(f"{step.text}: too small, or nothing to choose")
+            continue
+        found = tuning.tune(step.op, threads, arguments.seconds)
+        print(
+            f"{step.text}: {found.seconds * 1e3:.3f} ms, {found.model_seconds * 1e3:.3f} ms as the "
+            f"model has it, {found.tried} schedules timed: {found.choice}"
+        )
     return 0
 
 
@@ -215,6 +245,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return bench(arguments)
         if arguments.command == "report":
             return report(arguments)
+        if arguments.command == "tune":
+            return tune(arguments)
         return info() if arguments.command == "info" else explain(arguments)
     except UsageError as error:
         print(f"tensorop: {error}", file=sys.stderr)

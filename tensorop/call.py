@@ -33,6 +33,14 @@ def _back_end() -> Any:
     return executable
 
 
+@cache
+def _tuning() -> Any:
+    """The same, of what a search has found."""
+    from tensorop import tuning
+
+    return tuning
+
+
 def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
     """See `executable.preferred_order`."""
     preference: tuple[float, Sequence[str]] = _back_end().preferred_order(op)
@@ -42,7 +50,8 @@ def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
 class Call:
     """A program bound to its kernels.
 
-    threads: how many share the work, None for the setting in force.
+    threads: how many share the work, None for the setting in force. tune: search for the fastest
+    schedules.
     """
 
     __slots__ = (
@@ -57,9 +66,10 @@ class Call:
         "program",
     )
 
-    def __init__(self, program: Program, threads: int | None) -> None:
+    def __init__(self, program: Program, threads: int | None, tune: bool = False) -> None:
         self.program = program
-        self._executables = tuple(_back_end().plan_for(step.op, threads) for step in program.steps)
+        plan = (_tuning() if tune else _back_end()).plan_for
+        self._executables = tuple(plan(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()

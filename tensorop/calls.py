@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tensorop.call import Call, preferred_order
+from tensorop.config import TUNE
 from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
@@ -42,7 +43,9 @@ def call_for(
 ) -> Call:
     """The call for operands of these layouts."""
     parsed = parse(spec) if isinstance(spec, str) else spec
-    return Call(decide(parsed, layouts, out, Options(*options), preferred_order), threads)
+    decided = Options(*options)
+    program = decide(parsed, layouts, out, decided, preferred_order)
+    return Call(program, threads, bool(TUNE.value if decided.tune is None else decided.tune))
 
 
 @lru_cache(maxsize=CACHED)

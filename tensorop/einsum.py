@@ -38,6 +38,7 @@ def einsum(
     beta: Any = 0,
     conj: Sequence[int] = (),
     threads: int | None = None,
+    tune: bool | None = None,
 ) -> Any:
     """Evaluate an Einstein sum: `einsum(spec, *operands)`, or operands and sublists in turn.
 
@@ -71,6 +72,10 @@ def einsum(
         Positions of operands to conjugate, without a copy.
     threads : int, optional
         How many threads share the work.
+    tune : bool, optional
+        Search for the fastest schedule of this contraction by timing it, which takes some seconds
+        the first time on a machine, and use what was found from then on. None: as TENSOROP_TUNE
+        says, usually not.
 
     Returns
     -------
@@ -100,6 +105,7 @@ def einsum(
         out is None
         and dtype is None
         and threads is None
+        and tune is None
         and casting is _SAFE
         and order is _K
         and optimize is _AUTO
@@ -121,7 +127,8 @@ def einsum(
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     kind = None if dtype is None else np.dtype(dtype)
-    full = Options(kind, casting, order, freeze(optimize), _positions(conj), scaled)
+    positions = _positions(conj)
+    full = Options(kind, casting, order, freeze(optimize), positions, scaled, tune=tune)
     return contract(spec, arrays, out, full, alpha, beta, threads)
 
 

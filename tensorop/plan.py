@@ -29,6 +29,7 @@ from tensorop.jit.target import current_target
 from tensorop.memory import release
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
+from tensorop.tree import Step
 
 Array = np.ndarray[Any, Any]
 _ONE, _ZERO = 1, 0  # the defaults of alpha and beta
@@ -110,6 +111,11 @@ class Plan:
                 )
             if given[2] != planned[2]:
                 raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The operations that it runs, in order."""
+        return self._call.program.steps
 
     @property
     def executables(self) -> tuple[AnyExecutable, ...]:
@@ -220,6 +226,7 @@ def compile(
     optimize: Any = "auto",
     conj: Sequence[int] = (),
     threads: int | None = None,
+    tune: bool | None = None,
 ) -> Plan:
     """Plan a contraction once, to call it often.
 
@@ -233,7 +240,7 @@ def compile(
         For operands given as shapes: one for all, or one each.
     strides : sequence, optional
         For operands given as shapes: strides in bytes, one tuple an operand; None: C order.
-    dtype, casting, order, optimize, conj, threads
+    dtype, casting, order, optimize, conj, threads, tune
         As in `einsum`.
 
     Returns
@@ -259,7 +266,7 @@ def compile(
     given = zip(operands, kinds, steps, strict=True)
     layouts = tuple(_layout(operand, np.dtype(kind), step) for operand, kind, step in given)
     kind = None if dtype is None else np.dtype(dtype)
-    options = Options(kind, casting, order, freeze(optimize), tuple(conj))
+    options = Options(kind, casting, order, freeze(optimize), tuple(conj), tune=tune)
     return Plan(spec, layouts, options, threads)
 
 

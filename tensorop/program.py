@@ -56,6 +56,7 @@ class Options(NamedTuple):
 
     scaled: alpha is not 1. through: write `out` through a temporary (it overlaps an operand).
     joins: `out` takes part in the compute dtype, and is read (einsum; the ufuncs do neither).
+    tune: search for the fastest schedules; None: as the environment says.
     """
 
     dtype: DType | None = None
@@ -66,6 +67,7 @@ class Options(NamedTuple):
     scaled: bool = False
     through: bool = False
     joins: bool = True
+    tune: bool | None = None
 
 
 class Storage(NamedTuple):
