@@ -42,10 +42,11 @@ _PYTHON = (
     "PyLong_AsLongLong",
     "PyThread_get_thread_ident",
     "Py_IncRef",
+    "Py_DecRef",
     "PyCFunction_NewEx",
 )
 _DATA_AT = object.__basicsize__  # PyArrayObject: the object's header, then the data pointer
-_TYPE_AT = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)  # the last field of the header
+TYPE_AT = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)  # the last field of the header
 
 
 def declare_python() -> bool:
@@ -70,7 +71,7 @@ def emit_python(module: ir.Module, target: Target) -> None:
     _emit_python(module, target)
 
 
-def _object(code: Code, thing: object) -> Value:
+def object_address(code: Code, thing: object) -> Value:
     """A Python object that lives for ever."""
     return code.builder.inttoptr(code.int(id(thing)), POINTER)
 
@@ -88,7 +89,7 @@ def _main_thread() -> Value:
 def _emit_data(module: ir.Module, target: Target) -> None:
     """The data address of an array; 0 for any other object."""
     code, (thing,) = function(module, target, "entry.data", "thing")
-    kind = code.word(code.at(thing, _TYPE_AT), 0)
+    kind = code.word(code.at(thing, TYPE_AT), 0)
     with code.when(code.equal(kind, id(np.ndarray))):
         code.leave(code.word(code.at(thing, _DATA_AT), 0))
     code.finish(code.int(0))
@@ -129,7 +130,7 @@ def _emit_python(module: ir.Module, target: Target) -> None:
     )
     expected = 1 + len(ARGUMENTS)
     with code.when(code.builder.not_(code.equal(count, expected))):
-        _raise(code, TypeError, _text(module, "usage", _USAGE))
+        raise_error(code, TypeError, text(module, "usage", _USAGE))
     values = words(code, expected)
     _take_arguments(code, given, values, expected)
     own = words(code, PREPARED_WORDS)
@@ -139,16 +140,10 @@ def _emit_python(module: ir.Module, target: Target) -> None:
         for i in range(expected)
     ]
     code.call("entry.prepare", WORD, [own, *arguments])
-    with code.either(code.nonzero(code.word(own, CallRecord.LONG))) as (long, short):
-        with long:
-            _run_long(code, own)
-        with short:
-            code.call("entry.execute", WORD, [own])
+    run_prepared(code, own)
     with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
-        with code.when(null(code, code.call("PyErr_Occurred", POINTER, []))):
-            _raise(code, RuntimeError, _text(module, "abandoned", ABANDONED_TEXT))
-        code.leave(ir.Constant(POINTER, None))
-    none = _object(code, None)
+        raise_cancelled(code, module)
+    none = object_address(code, None)
     code.call("Py_IncRef", VOID, [none])
     code.finish(none)
 
@@ -157,7 +152,7 @@ def _take_arguments(code: Code, given: Value, values: Value, count: int) -> None
     """Arrays as their data addresses, numbers as they are; anything else is an error."""
     with code.loop(count) as i:
         argument = code.pointer(given, i)
-        kind = code.word(code.at(argument, _TYPE_AT), 0)
+        kind = code.word(code.at(argument, TYPE_AT), 0)
         with code.either(code.equal(kind, id(np.ndarray))) as (array, number):
             with array:
                 code.set_word(values, i, code.word(code.at(argument, _DATA_AT), 0))
@@ -168,6 +163,22 @@ def _take_arguments(code: Code, given: Value, values: Value, count: int) -> None
                     error = code.call("PyErr_Occurred", POINTER, [])
                     with code.when(code.builder.not_(null(code, error))):
                         code.leave(ir.Constant(POINTER, None))
+
+
+def run_prepared(code: Code, record: Value) -> None:
+    """Execute a call record, without the GIL if its plan is marked LONG."""
+    with code.either(code.nonzero(code.word(record, CallRecord.LONG))) as (long, short):
+        with long:
+            _run_long(code, record)
+        with short:
+            code.call("entry.execute", WORD, [record])
+
+
+def raise_cancelled(code: Code, module: ir.Module) -> None:
+    """Return what was raised by a signal handler, or that the call was abandoned."""
+    with code.when(null(code, code.call("PyErr_Occurred", POINTER, []))):
+        raise_error(code, RuntimeError, text(module, "abandoned", ABANDONED_TEXT))
+    code.leave(ir.Constant(POINTER, None))
 
 
 def _run_long(code: Code, record: Value) -> None:
@@ -186,15 +197,19 @@ def _run_long(code: Code, record: Value) -> None:
     code.call("PyEval_RestoreThread", VOID, [state])
 
 
-def _text(module: ir.Module, name: str, text: str) -> Value:
-    data = bytearray(text.encode() + b"\0")
+def text(module: ir.Module, name: str, content: str) -> Value:
+    """A C string of the module."""
+    if name in module.globals:
+        return symbol(name)
+    data = bytearray(content.encode() + b"\0")
     constant = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), len(data)), name)
     constant.initializer, constant.global_constant = ir.Constant(constant.value_type, data), True
     return symbol(name)
 
 
-def _raise(code: Code, kind: type[Exception], text: Value) -> None:
-    code.call("PyErr_SetString", VOID, [_object(code, kind), text])
+def raise_error(code: Code, kind: type[Exception], message: Value) -> None:
+    """Return to Python with an exception."""
+    code.call("PyErr_SetString", VOID, [object_address(code, kind), message])
     code.leave(ir.Constant(POINTER, None))
 
 
@@ -210,9 +225,9 @@ class _MethodDefinition(ctypes.Structure):
 _METH_FASTCALL = 0x80
 
 
-def make(address: int) -> Any:
-    doc = b"launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
-    definition = _MethodDefinition(b"launch", address, _METH_FASTCALL, doc)
+def make(name: str, address: int, doc: str) -> Any:
+    """A built-in function of generated code; `doc` begins with its signature."""
+    definition = _MethodDefinition(name.encode(), address, _METH_FASTCALL, doc.encode())
     # The function object refers to its definition until the very end of the interpreter.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     new = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)(

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -38,7 +38,11 @@ from tensorop.jit.driver import emit_driver
 from tensorop.jit.records import FRAME_AT, PREPARED_WORDS, cell, copy_words, function, null, words
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.team import emit_system, emit_team, supported
+from tensorop.jit.warm import FUNCTIONS as WARM_FUNCTIONS
+from tensorop.jit.warm import array_api, emit_warm
 
+_LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
+_WARM = "warm($module, operands, out, /)\n--\n\nRun a call that was seen before, else return None."
 SCALAR_WORDS = int(CallRecord.CANCEL)  # alpha, beta, READS_OUT, SCALES
 
 _TENSORS = (Slot.IN0, Slot.IN1, Slot.OUT, Slot.AUX)
@@ -63,14 +67,25 @@ class Launch(Protocol):
     ) -> None: ...
 
 
+class Warm(NamedTuple):
+    """The function that runs calls it has seen before, and the address of its table."""
+
+    run: Callable[..., Any]
+    table: int
+
+
 @dataclass(frozen=True)
 class Machine:
-    """The compiled driver: its entries, and the address of the team (0: there is none)."""
+    """The compiled driver: its entries, and the address of the team (0: there is none).
+
+    warm: `jit/warm.py`'s built-in function and the address of its table, where there is one.
+    """
 
     launch: Launch
     launch_plain: Launch
     execute: Callable[[int], int]
     team: int
+    warm: Warm | None = None
 
 
 # Held while compiling and taken before a fork, so that no child inherits it from a thread that it
@@ -94,24 +109,31 @@ def _machine() -> Machine:
     names = ["entry.execute", "entry.launch"]
     names += ["team.address", "team.forked"] if team else []
     names += builtin.FUNCTIONS if python else []
-    at = load_linked(driver_module(target, team=team, python=python), target, *names)
+    api = array_api() if python else None
+    names += WARM_FUNCTIONS if api else []
+    at = load_linked(driver_module(target, team=team, python=python, api=api), target, *names)
     ffi = FFI()
     execute = ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])
     launch_plain = _plain(
         ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"])
     )
-    launch = launch_plain
+    launch, warm = launch_plain, None
     if python and builtin.reads_arrays(ffi.cast("intptr_t(*)(intptr_t)", at["entry.data"])):
         builtin.follow_main_thread(ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
-        launch = builtin.make(at["entry.python"])
+        launch = builtin.make("launch", at["entry.python"], _LAUNCH)
+        if api:
+            table = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
+            warm = Warm(builtin.make("warm", at["entry.warm"], _WARM), table)
     address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
     if team:
         forked = ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
         os.register_at_fork(after_in_child=lambda: forked(address))
-    return Machine(launch, launch_plain, execute, address)
+    return Machine(launch, launch_plain, execute, address, warm)
 
 
-def driver_module(target: Target, *, team: bool, python: bool) -> ir.Module:
+def driver_module(
+    target: Target, *, team: bool, python: bool, api: list[int] | None = None
+) -> ir.Module:
     """The module of the driver, the team and the entries."""
     module = ir.Module("driver")
     emit_system(module, target)
@@ -123,6 +145,8 @@ def driver_module(target: Target, *, team: bool, python: bool) -> ir.Module:
     _emit_launch(module, target)
     if python:
         builtin.emit_python(module, target)
+    if api:
+        emit_warm(module, target, api)
     _hurry(module)
     return module
 
@@ -130,6 +154,7 @@ def driver_module(target: Target, *, team: bool, python: bool) -> ir.Module:
 # What every call runs through. The rest runs once a region or less, or waits.
 _HOT = frozenset(
     {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
+    | {"entry.warm", "warm.find", "warm.matches", "warm.lies_as", "warm.overlaps"}
 )
 
 

@@ -7,8 +7,9 @@ immutable and may be run by many threads at once: temporaries belong to the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError
 from tensorop.ir import TensorOp
-from tensorop.memory import vector
+from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class Call:
         "_factors",
         "_has_axes",
         "_launch",
-        "_prepared",
+        "_plan",
+        "_seen",
         "_swaps",
         "program",
     )
@@ -74,18 +76,21 @@ class Call:
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
-        self._launch, self._prepared, self._swaps = self._short_cut()
+        self._plan, self._swaps = self._single_plan()
+        scratch = 0 if self._plan is None else self._plan.scratch_bytes
+        self._launch = None if self._plan is None or scratch else self._plan.launch
+        self._seen = 0
 
-    def _short_cut(self) -> tuple[Callable[..., None] | None, int, bool]:
-        """The generated entry, what it runs, and whether it takes the operands exchanged: for two
-        operands, where nothing has to be looked up or reserved for a call."""
+    def _single_plan(self) -> tuple[Any, bool]:
+        """The plan that all of the call runs as it is, and whether it takes the operands exchanged:
+        for two operands, where nothing has to be looked up for a call."""
         if self._direct is None or len(self.program.steps[0].inputs) != 2:
-            return None, 0, False
+            return None, False
         single = _back_end().single_plan(self._executables[0])
         if single is None:
-            return None, 0, False
+            return None, False
         plan, (first, *_) = single
-        return plan.launch, plan.address, first == 1
+        return plan, first == 1
 
     def pair(self, a: Array, b: Array) -> Any:
         """`new` for two operands."""
@@ -94,10 +99,27 @@ class Call:
             return self.new((a, b))
         result = self._allocate()
         if self._swaps:
-            launch(self._prepared, b, a, result, 0, 0, 0)
+            launch(self._plan.address, b, a, result, 0, 0, 0)
         else:
-            launch(self._prepared, a, b, result, 0, 0, 0)
+            launch(self._plan.address, a, b, result, 0, 0, 0)
         return result if self._has_axes else result[()]
+
+    def learn(self, key: Any, operands: Sequence[Array], out: Array | None) -> None:
+        """Let the generated code remember this call (`known.py`), if it is one that a single plan
+        serves, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
+        that calls which keep losing their places cost little."""
+        if self._plan is None:
+            return
+        self._seen += 1
+        result = self.program.result
+        large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
+        if self._seen == 1 or self._seen & (self._seen - 1) or large:
+            return
+        layouts = [(x.shape, x.strides, x.dtype) for x in operands]
+        made = result if out is None else out
+        layouts.append((made.shape, made.strides, made.dtype))
+        facts = {"makes": out is None, "swaps": self._swaps}
+        _back_end().learn(key, layouts, self, self._plan, **facts)
 
     @property
     def executables(self) -> tuple[AnyExecutable, ...]:

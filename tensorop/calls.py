@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from tensorop import warm
 from tensorop.call import Call, preferred_order
 from tensorop.config import TUNE
 from tensorop.dtypes import DType
@@ -68,7 +69,8 @@ def contiguous(shape: Shape, dtype: DType) -> Layout:
 
 
 def cache_info() -> CacheInfo:
-    """Hits, misses, bound and size of the cache of plans.
+    """Hits, misses, bound and size of the cache of plans. Calls of two operands that come again and
+    again are known to generated code (`warm.py`), which does not count them.
 
     Examples
     --------
@@ -81,5 +83,6 @@ def cache_info() -> CacheInfo:
 
 def cache_clear() -> None:
     """Forget all calls."""
+    warm.forget()
     contiguous_call.cache_clear()
     call_for.cache_clear()

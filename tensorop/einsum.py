@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorop import warm
 from tensorop.call import Call, scalars
-from tensorop.calls import DEFAULT, cache_clear, cache_info, call_for, contiguous_call
+from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call
 from tensorop.errors import EinsumError
 from tensorop.path import freeze
 from tensorop.program import Array, Layout, Options
@@ -24,6 +25,7 @@ from tensorop.spec import Spec, parse_lists, sublist
 __all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "einsum", "layout_of"]
 
 ndarray = np.ndarray
+_DEFAULTS = Options()
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
@@ -99,11 +101,10 @@ def einsum(
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]])
     array([[11]])
     """
-    # The usual call has no keyword. Identity is asked first: an array may stand there. A default
-    # that comes as another object takes the longer way to the same result.
+    # The usual call has no keyword, or `out`. Identity is asked first: an array may stand there. A
+    # default that comes as another object takes the longer way to the same result.
     if (
-        out is None
-        and dtype is None
+        dtype is None
         and threads is None
         and tune is None
         and casting is _SAFE
@@ -113,23 +114,31 @@ def einsum(
         and alpha is _ONE
         and beta is _ZERO
     ):
-        if len(operands) == 3:
-            spec, a, b = operands
-            if (
-                type(spec) is str
-                and type(a) is type(b) is ndarray
-                and a.flags.carray
-                and b.flags.carray
-            ):
-                return contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype).pair(a, b)
-        spec, arrays = arguments(operands)
-        return call_for(spec, tuple(map(layout_of, arrays)), None, DEFAULT, None).new(arrays)
+        result = warm.run(operands, out)
+        if result is not None:
+            return result
+        return _unknown(operands, out)
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     kind = None if dtype is None else np.dtype(dtype)
     positions = _positions(conj)
     full = Options(kind, casting, order, freeze(optimize), positions, scaled, tune=tune)
     return contract(spec, arrays, out, full, alpha, beta, threads)
+
+
+def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
+    """A call without keywords that generated code does not know, or not yet."""
+    if len(operands) == 3:
+        spec, a, b = operands
+        if type(spec) is str and type(a) is type(b) is ndarray:
+            if out is not None or not (a.flags.carray and b.flags.carray):
+                return contract(spec, (a, b), out, _DEFAULTS, key=spec)
+            call = contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype)
+            result = call.pair(a, b)
+            call.learn(spec, (a, b), None)
+            return result
+    spec, arrays = arguments(operands)
+    return contract(spec, arrays, out, _DEFAULTS)
 
 
 def contract(
@@ -140,8 +149,12 @@ def contract(
     alpha: Any = 1,
     beta: Any = 0,
     threads: int | None = None,
+    key: Any = None,
 ) -> Any:
-    """`einsum` with its arguments read: for the functions that are einsums of some spec."""
+    """`einsum` with its arguments read: for the functions that are einsums of some spec.
+
+    key: what the short way (`warm.py`) may know the call by.
+    """
     if threads is not None:
         check_threads(threads)
     target, layout = None, None
@@ -152,9 +165,12 @@ def contract(
             options = options._replace(through=True)
     # An optimizer object may hold state: it is asked each time.
     lookup = call_for.__wrapped__ if callable(options.optimize) else call_for
-    call: Call = lookup(spec, tuple(map(layout_of, arrays)), layout, options, threads)
+    layouts = tuple(map(layout_of, arrays))
+    call: Call = lookup(spec, layouts, layout, options, threads)
     first, second = scalars(call, out, alpha, beta, options.casting)
     result = call.run(arrays, target, first, second)
+    if key is not None:
+        call.learn(key, arrays, target)
     return result if out is None else out
 
 

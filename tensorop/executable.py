@@ -22,6 +22,7 @@ from tensorop.debug import Level, show
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
+from tensorop.known import forget, learn
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
@@ -30,6 +31,18 @@ from tensorop.rearranged import Rearranged
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
 from tensorop.widened import Widened, cuts_sums
+
+__all__ = [
+    "AnyExecutable",
+    "Executable",
+    "cache_clear",
+    "executable_of",
+    "learn",
+    "plan_for",
+    "plan_for_operation",
+    "preferred_order",
+    "single_plan",
+]
 
 Array = np.ndarray[Any, Any]
 CACHED = 8192  # executables
@@ -251,12 +264,11 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
 
 def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
     """The one plan that every call without alpha and beta runs as it is, and which operands are its
-    in0, in1, out and bias; None where a call has several, scratch, or the threads in force to look
-    up."""
+    in0, in1, out and bias; None where a call has several, or the threads in force to look up."""
     if not isinstance(executable, Executable) or executable.threads is None:
         return None
     stages = executable._stages(executable.threads)
-    if len(stages) > 1 or stages[0].plan.scratch_bytes:
+    if len(stages) > 1:
         return None
     return stages[0].plan, stages[0].operands
 
@@ -273,3 +285,4 @@ def cache_clear() -> None:
     """Forget all executables; running ones stay valid."""
     plan_for.cache_clear()
     plan_for_operation.cache_clear()
+    forget()

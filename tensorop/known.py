@@ -1,0 +1,107 @@
+"""The records that the generated function of `jit/warm.py` reads: calls that were seen before.
+
+A call is learnt when a single plan serves it as it is: two operands, no scratch, a result that
+numpy allocates. A table holds some hundreds; a record that had to give way to another one is learnt
+anew when its call comes again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorop import warm
+from tensorop.jit.entry import machine
+from tensorop.jit.warm import MAX_RANK, PROBES, SCRATCH, SLOTS, Array, Record, hashed
+from tensorop.runtime import Prepared
+
+Words = np.ndarray[Any, np.dtype[np.int64]]
+Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A record, and the objects whose addresses it holds."""
+
+    words: Words
+    kept: tuple[Any, ...]
+
+
+_records: dict[int, _Known] = {}  # by slot
+_lock = threading.Lock()
+
+
+def learn(
+    key: Any,
+    layouts: Sequence[Layout],
+    call: Any,
+    plan: Prepared,
+    *,
+    makes: bool,
+    swaps: bool,
+) -> None:
+    """Remember what a call runs.
+
+    Parameters
+    ----------
+    key : object
+        See `warm.py`.
+    layouts : (shape, strides, dtype) of both operands and the result
+        What the plan was made for. makes: the result is a new array.
+    call : object
+        Keeps the plan alive.
+    plan : Prepared
+        swaps: whether its in0 is the second operand.
+    """
+    entry = machine().warm
+    if (
+        entry is None
+        or plan.scratch_bytes > SCRATCH
+        or any(len(shape) > MAX_RANK for shape, _, _ in layouts)
+    ):
+        return
+    words = np.zeros(Record.WORDS, np.int64)
+    words[Record.KEY], words[Record.KEEP] = id(key), id(call)
+    words[Record.PREPARED], words[Record.SWAPS], words[Record.MAKES] = plan.address, swaps, makes
+    for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
+        words[place : place + Array.WORDS] = _described(layout)
+    first = hashed(id(key), (layouts[0][0], layouts[1][0]), makes)
+    slots = [(first + i) % SLOTS for i in range(PROBES)]
+    with _lock:
+        slot = next((s for s in slots if s not in _records), first)
+        # The record that gives way is dropped after its address: what reads it holds the GIL until
+        # it needs it no more.
+        _table(entry.table)[slot] = words.ctypes.data
+        _records[slot] = _Known(words, (key, call, *(dtype for _, _, dtype in layouts)))
+        warm.install(entry.run, forget)
+
+
+def forget() -> None:
+    """Drop all records."""
+    entry = machine().warm
+    with _lock:
+        if entry is not None:
+            _table(entry.table)[:] = 0
+        _records.clear()
+
+
+def _table(address: int) -> Words:
+    """The generated function's table as an array."""
+    interface = {"data": (address, False), "shape": (SLOTS,), "typestr": "<i8", "version": 3}
+    return np.asarray(type("Table", (), {"__array_interface__": interface})())
+
+
+def _described(layout: Layout) -> Words:
+    shape, strides, dtype = layout
+    words = np.zeros(Array.WORDS, np.int64)
+    words[Array.DTYPE], words[Array.RANK] = id(dtype), len(shape)
+    spans = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    words[Array.LOW] = sum(s for s in spans if s < 0)
+    words[Array.HIGH] = sum(s for s in spans if s > 0) + dtype.itemsize
+    words[Array.SHAPE : Array.SHAPE + len(shape)] = shape
+    words[Array.STRIDES : Array.STRIDES + len(shape)] = strides
+    return words

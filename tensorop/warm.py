@@ -1,0 +1,26 @@
+"""The short way of calls that were seen before.
+
+    result = warm.run((key, a, b), out)     # None: not known
+
+`key` is what says which contraction it is, compared by identity: a spec, or an object of the plan's
+own. Until `known.py` has been loaded, with the first plan, nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def _nothing(operands: tuple[Any, ...], out: Any) -> Any:
+    return None
+
+
+run: Callable[[tuple[Any, ...], Any], Any] = _nothing
+forget: Callable[[], None] = lambda: None  # noqa: E731
+
+
+def install(known: Callable[[tuple[Any, ...], Any], Any], clear: Callable[[], None]) -> None:
+    """From now on ask `known`; `clear` makes it forget everything."""
+    global run, forget
+    run, forget = known, clear

@@ -1,0 +1,201 @@
+"""The short way of repeated calls: the same results, and nothing leaked, lost or mistaken."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop import known, warm
+from tensorop.jit.entry import machine
+from tensorop.jit.warm import MAX_RANK, SLOTS, array_api
+from tensorop.memory import LARGE
+
+SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
+DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
+SIZES = {"i": 5, "j": 6, "k": 4, "b": 3, "l": 2}
+
+pytestmark = pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    tensorop.cache_clear()
+    yield
+    tensorop.cache_clear()
+
+
+def array(term: str, dtype: str, seed: int, view: int = 0) -> np.ndarray:
+    """C order, Fortran order, every second element, or backwards."""
+    rng = np.random.default_rng(seed)
+    shape = [SIZES[x] for x in term]
+    if view == 2:
+        shape = [2 * n for n in shape]
+    values = np.array(rng.integers(0, 3, shape)).astype(dtype)
+    index = {0: slice(None), 1: slice(None), 2: slice(None, None, 2), 3: slice(None, None, -1)}
+    values = np.asarray(values[(index[view],) * values.ndim])
+    return np.array(values, order="F") if view == 1 else values
+
+
+def teach(spec: Any, a: np.ndarray, b: np.ndarray, **out: Any) -> None:
+    for _ in range(2):
+        tensorop.einsum(spec, a, b, **out)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_known_calls_give_what_unknown_ones_give(spec: str, dtype: str) -> None:
+    first, second = spec.split("->")[0].split(",")
+    for view in range(4):
+        a, b = array(first, dtype, 1, view), array(second, dtype, 2, 3 - view)
+        teach(spec, a, b)
+        a, b = array(first, dtype, 3, view), array(second, dtype, 4, 3 - view)
+        expected = tensorop.einsum("".join(list(spec)), a, b, optimize=True)
+        result = warm.run((spec, a, b), None)
+        assert result is not None, "not learnt"
+        assert type(result) is type(expected)
+        assert result.dtype == expected.dtype and result.strides == expected.strides
+        np.testing.assert_array_equal(result, expected)
+        if result.ndim:
+            assert result.flags.writeable and result.flags.owndata
+            out = np.zeros_like(result)
+            teach(spec, a, b, out=out)
+            out[...] = 0
+            assert warm.run((spec, a, b), out) is out
+            np.testing.assert_array_equal(out, expected)
+
+
+def test_only_what_was_seen_is_known() -> None:
+    spec, a, b = "ij,jk->ik", np.ones((5, 6)), np.ones((6, 4))
+    teach(spec, a, b)
+    assert warm.run((spec, a, b), None) is not None
+    for other in (
+        (spec, a.astype("f4"), b),
+        (spec, np.ones((7, 6)), b),
+        (spec, np.asfortranarray(a), b),
+        (spec, a[::-1], b),
+        (spec, a.astype(">f8"), b),
+        (spec, a.view(np.matrix), b),
+        (spec, a.tolist(), b),
+        ("".join(list(spec)), a, b),
+        (spec, np.ones((5, 6, 1)), b),
+        (spec, a, b, b),
+        (spec, a),
+    ):
+        assert warm.run(other, None) is None
+    assert warm.run((spec, a, b), np.ones((5, 4))) is None  # never seen with out
+    np.testing.assert_array_equal(tensorop.einsum(spec, a[::-1], b), a[::-1] @ b)
+
+
+def test_out_is_asked_for_all_that_it_should_be() -> None:
+    spec, a, b, out = "ij,jk->ik", np.ones((4, 4)), np.full((4, 4), 2.0), np.zeros((4, 4))
+    teach(spec, a, b, out=out)
+    locked = np.zeros((4, 4))
+    locked.flags.writeable = False
+    raw = np.zeros(4 * 4 * 8 + 1, np.uint8)[1:]
+    misaligned = raw.view("f8").reshape(4, 4) if raw.ctypes.data % 8 else None
+    for wrong in (locked, misaligned, np.zeros((4, 4), "f4"), out.T, np.zeros((4, 5))):
+        assert wrong is None or warm.run((spec, a, b), wrong) is None
+    with pytest.raises(ValueError, match="read-only"):
+        tensorop.einsum(spec, a, b, out=locked)
+    assert warm.run((spec, a, b), a) is None  # it would overwrite what it reads
+    expected = a @ b
+    assert tensorop.einsum(spec, a, b, out=a) is a
+    np.testing.assert_array_equal(a, expected)
+    both = np.ones((5, 4))
+    teach(spec, both[:4], b, out=out)
+    assert warm.run((spec, both[:4], b), both[1:]) is None
+
+
+def test_nothing_leaks() -> None:
+    spec, a, b, out = "ij,jk->ik", np.ones((4, 4)), np.ones((4, 4)), np.zeros((4, 4))
+    kept = (spec, a, b, out, a.dtype, None, np.ndarray)
+
+    def counts() -> list[int]:
+        gc.collect()
+        return [sys.getrefcount(x) for x in kept]
+
+    teach(spec, a, b)
+    teach(spec, a, b, out=out)
+    teach("i,i->", a[0], b[0])
+    before, blocks = counts(), sys.getallocatedblocks()
+    for _ in range(20_000):
+        warm.run((spec, a, b), None)
+        warm.run((spec, a, b), out)
+        warm.run((spec, b, out), a)
+        warm.run((spec, a, 3), None)
+    assert all(abs(x - y) < 50 for x, y in zip(counts(), before, strict=True))
+    assert sys.getallocatedblocks() - blocks < 500
+
+
+def test_more_calls_than_there_is_room_for() -> None:
+    spec, b = "ij,jk->ik", np.ones((2, 3))
+    for n in range(1, SLOTS + 400):
+        teach(spec, np.ones((n, 2)), b)
+    assert len(known._records) <= SLOTS
+    for n in range(1, SLOTS + 400, 7):
+        assert tensorop.einsum(spec, np.ones((n, 2)), b).sum() == 6 * n
+
+
+def test_what_is_not_learnt() -> None:
+    teach("ij,jk->ik", np.ones((400, 400)), np.ones((400, 400)))  # large
+    n = int(LARGE**0.5) // 2
+    teach("i,j->ij", np.ones(n), np.ones(n))  # its memory comes from the pool
+    many = "abcdefghi"[: MAX_RANK + 1]
+    teach(f"{many},{many}->", np.ones((1,) * len(many)), np.ones((1,) * len(many)))
+    assert not known._records
+
+
+def test_matmul_and_plans_have_records_of_their_own() -> None:
+    a, b = np.ones((5, 6), "f4"), np.ones((6, 4), "f4")
+    plan = tensorop.compile("ij,jk->ik", a, b)
+    out = np.zeros((5, 4), "f4")
+    for _ in range(3):
+        np.testing.assert_array_equal(tensorop.matmul(a, b), a @ b)
+        np.testing.assert_array_equal(plan(a, b), a @ b)
+        assert plan(a, b, out=out) is out
+    assert len(known._records) == 3
+    with pytest.raises(tensorop.EinsumError, match="shape"):
+        plan(b, a)
+    assert type(tensorop.matmul(a.view(np.matrix), b)) is np.matrix
+
+
+def test_forgetting_while_others_call() -> None:
+    spec, a, b = "ij,jk->ik", np.ones((8, 8)), np.ones((8, 8))
+    wrong: list[Any] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            result = tensorop.einsum(spec, a, b)
+            if not (result == 8).all():
+                wrong.append(result)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for _ in range(40):
+        tensorop.cache_clear()
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = machine()
+    monkeypatch.setattr(known, "machine", lambda: type(entry)(*(*_fields(entry), None)))
+    a = np.ones((3, 3))
+    teach("ij,jk->ik", a, a)
+    assert not known._records
+    np.testing.assert_array_equal(tensorop.einsum("ij,jk->ik", a, a), a @ a)
+
+
+def _fields(entry: Any) -> tuple[Any, ...]:
+    return entry.launch, entry.launch_plain, entry.execute, entry.team
