@@ -19,12 +19,15 @@ import numpy as np
 
 from tensorop.bind import bind
 from tensorop.debug import Level, show
+from tensorop.divided import DividedSum
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.known import forget, learn
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.divide import divide
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
 from tensorop.optimizer.realign import moved, realign
 from tensorop.rearranged import Rearranged
@@ -46,6 +49,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 CACHED = 8192  # executables
+MANY = 64  # threads: a sum that is not even divided among so many never is
 _NO_OPERAND = -1
 _COPIES = frozenset({Primitive.COPY, Primitive.CONJ})
 _SCALED = CONTRACTIONS | {Primitive.SUM}
@@ -195,7 +199,7 @@ def _show(op: TensorOp, schedules: list[Schedule]) -> None:
     show(Level.PASSES, lambda: "\n".join(lines))
 
 
-AnyExecutable = Executable | Widened | Rearranged
+AnyExecutable = Executable | Widened | Rearranged | DividedSum
 
 
 @cache
@@ -235,6 +239,12 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Any
 
 def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> AnyExecutable:
     """A new executable, optimised. It is not kept: `plan_for` does that."""
+    if divide(normalise(op).op, MANY) is not None and (threads is None or threads > 1):
+        return DividedSum(op, threads, lambda part: _undivided(part, threads, choice))
+    return _undivided(op, threads, choice)
+
+
+def _undivided(op: TensorOp, threads: int | None, choice: Choice) -> AnyExecutable:
     machine = host_machine()
     parts = realign(op, machine) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:

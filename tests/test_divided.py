@@ -1,0 +1,81 @@
+"""Sums that threads divide among themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.ir import DimType, Primitive, TensorOp
+from tensorop.optimizer.divide import LEAST_POINTS, PARTS, divide
+from tests.test_realign import contraction
+
+N = LEAST_POINTS + 12_345
+CASES = {
+    "i,i->": [(N,), (N,)],
+    "i->": [(N,)],
+    "ki,kj->ij": [(N // 6, 2), (N // 6, 3)],
+    "ik,jk->ij": [(3, N // 6), (2, N // 6)],
+    "ik,k->i": [(3, N // 3), (N // 3,)],
+    "ijk,kji->": [(7, N // 70, 10), (10, N // 70, 7)],
+}
+
+
+def operands(spec: str, dtype: str) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.integers(-3, 4, shape).astype(dtype) for shape in CASES[spec]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "int64"])
+@pytest.mark.parametrize("spec", CASES)
+def test_divided_sums_are_right(spec: str, dtype: str) -> None:
+    given = operands(spec, dtype)
+    exact = np.einsum(spec, *(x.astype("c16" if dtype[0] == "c" else dtype) for x in given))
+    for threads in (1, 2, 3):
+        result = np.asarray(tensorop.einsum(spec, *given, threads=threads))
+        np.testing.assert_allclose(result, exact, rtol=1e-4, atol=30)
+        again = np.asarray(tensorop.einsum(spec, *given, threads=threads))
+        assert result.tobytes() == again.tobytes()
+        out = np.ones_like(result)
+        tensorop.einsum(spec, *given, out=out, alpha=2, beta=3, threads=threads)
+        np.testing.assert_allclose(out, 2 * exact + 3, rtol=1e-4, atol=60)
+
+
+def test_views_in_any_direction() -> None:
+    a, b = np.arange(2.0 * N)[::-2], np.arange(float(N))
+    expected = float(np.dot(a, b))
+    for x, y in ((a, b), (a[::-1], b[::-1])):
+        assert tensorop.einsum("i,i->", x, y, threads=2) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_setting_of_threads_decides() -> None:
+    a = np.ones(N, "f4")
+    plan = tensorop.compile("i,i->", a, a)
+    for threads, steps in ((1, 1), (2, 3), (1, 1)):
+        with tensorop.threads(threads):
+            assert len(plan.schedules) == steps
+            assert plan(a, a) == N
+    assert "divided among threads" in tensorop.compile("i,i->", a, a, threads=2).explain()
+
+
+def sizes(op: TensorOp | None) -> int:
+    return 0 if op is None else op.size_of(DimType.K)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_nothing_is_lost_or_summed_twice(threads: int) -> None:
+    op = contraction("ik,k->i", i=3, k=LEAST_POINTS)
+    divided = divide(op, threads)
+    assert divided is not None and divided.main.size_of(DimType.C) == PARTS * threads
+    summed = sizes(divided.main) * PARTS * threads + sizes(divided.rest)
+    assert summed == LEAST_POINTS
+    assert divided.offsets == (summed - sizes(divided.rest),) * 2
+    assert divided.size == 3 * PARTS * threads and divided.total.main == Primitive.SUM
+
+
+def test_what_has_enough_to_share_stays_whole() -> None:
+    assert divide(contraction("ik,kj->ij", i=2000, k=2000, j=2000), 2) is None  # rows
+    assert divide(contraction("bk,bk->b", b=50, k=100_000), 2) is None  # a batch
+    assert divide(contraction("k,k->", k=10_000), 2) is None  # too little
+    assert divide(contraction("k,k->", k=10 * LEAST_POINTS), 1) is None  # one thread
+    assert divide(contraction("k,k->", "float16", k=10 * LEAST_POINTS), 2) is None  # rounded parts
