@@ -7,6 +7,7 @@ anew when its call comes again.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class _Known:
 
 _records: dict[int, _Known] = {}  # by slot
 _lock = threading.Lock()
+_PATIENCE = 1.0  # seconds
 
 
 def learn(
@@ -71,22 +73,42 @@ def learn(
         words[place : place + Array.WORDS] = _described(layout)
     first = hashed(id(key), (layouts[0][0], layouts[1][0]), makes)
     slots = [(first + i) % SLOTS for i in range(PROBES)]
-    with _lock:
+    # Never waited for: the one who learns may have been interrupted by a signal handler, this one.
+    if not _lock.acquire(blocking=False):
+        return
+    try:
         slot = next((s for s in slots if s not in _records), first)
         # The record that gives way is dropped after its address: what reads it holds the GIL until
         # it needs it no more.
         _table(entry.table)[slot] = words.ctypes.data
         _records[slot] = _Known(words, (key, call, *(dtype for _, _, dtype in layouts)))
         warm.install(entry.run, forget)
+    finally:
+        _lock.release()
 
 
 def forget() -> None:
-    """Drop all records."""
+    """Drop all records, but for those that are being written meanwhile. They would do no harm: a
+    record keeps alive what it needs."""
     entry = machine().warm
-    with _lock:
+    if not _lock.acquire(timeout=_PATIENCE):
+        return
+    try:
         if entry is not None:
             _table(entry.table)[:] = 0
         _records.clear()
+    finally:
+        _lock.release()
+
+
+def _forked() -> None:
+    """The child of a fork does not have the thread that may have been writing."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _table(address: int) -> Words:
