@@ -239,8 +239,8 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Any
 
 def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> AnyExecutable:
     """A new executable, optimised. It is not kept: `plan_for` does that."""
-    if divide(normalise(op).op, MANY) is not None and (threads is None or threads > 1):
-        return DividedSum(op, threads, lambda part: _undivided(part, threads, choice))
+    if choice == MODEL and threads != 1 and divide(normalise(op).op, MANY) is not None:
+        return DividedSum(op, threads, lambda part: _undivided(part, threads, MODEL))
     return _undivided(op, threads, choice)
 
 

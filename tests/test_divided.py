@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tensorop
+from tensorop.config import CACHE_DIR
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.optimizer.divide import LEAST_POINTS, PARTS, divide
 from tests.test_realign import contraction
@@ -56,6 +59,13 @@ def test_the_setting_of_threads_decides() -> None:
             assert len(plan.schedules) == steps
             assert plan(a, a) == N
     assert "divided among threads" in tensorop.compile("i,i->", a, a, threads=2).explain()
+
+
+def test_tuning_compares_it_with_the_undivided_one(tmp_path: Path) -> None:
+    a, b = operands("ki,kj->ij", "float64")
+    with CACHE_DIR(str(tmp_path)):
+        result = tensorop.einsum("ki,kj->ij", a, b, threads=2, tune=True)
+    np.testing.assert_allclose(result, a.T @ b)
 
 
 def sizes(op: TensorOp | None) -> int:
