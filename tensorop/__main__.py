@@ -86,9 +86,10 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains TEXT")
     bench.add_argument(
         "--peers",
-        type=lambda text: tuple(filter(None, text.split(","))),
+        type=lambda text: () if text == "none" else tuple(filter(None, text.split(","))),
         metavar="NAMES",
-        help="libraries besides numpy: torch, pytblis (default: torch, none for quick and seed)",
+        help="libraries besides numpy: torch, pytblis, or none (default: torch, but none for quick "
+        "and seed)",
     )
     bench.add_argument("--seed", type=int, default=0, metavar="N", help="of the suite random")
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
