@@ -315,7 +315,7 @@ def block_sizes(
     kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
     mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
     nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
-    work = max(1, _call_work(machine, kind) // (mc * kc))
+    work = max(1, call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
 
@@ -324,7 +324,7 @@ CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 1
 CALL_SCALARS = 5_000_000  # the same without vectors
 
 
-def _call_work(machine: Machine, kind: Element) -> int:
+def call_work(machine: Machine, kind: Element) -> int:
     """Multiply-adds in one kernel call, so that it does not last: between calls the driver looks
     for interruption."""
     if not (kind.is_float and kind.vectorises):

@@ -9,6 +9,7 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from tensorop.ir import (
     BIAS,
@@ -29,7 +30,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.blocked import balanced, epilogue_of, kernel_dtype
+from tensorop.optimizer.blocked import balanced, call_work, epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
@@ -140,13 +141,17 @@ def _direct(
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     steps = _touched(op, call, ("M", "N"))
-    if not reduces:
-        k, size = summed[0], element(op.dtype).size
-        mc, kc = blocks(m, n, k, size, machine)
-        if kc < k.size:
-            steps = (Loop("K", balanced(k.size, kc, 4), ExecType.SEQ, steps),)
-        if mc < m.size:
-            steps = (Loop("M", balanced(m.size, mc, rows), ExecType.SEQ, steps),)
+    kind, k = element(op.dtype), summed[-1]
+    mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
+    summed_at_once = kc * prod(d.size for d in summed[:-1])
+    nc = call_work(machine, kind) // (max(mc, rows // tile.vectors) * summed_at_once)
+    if nc < n.size:  # so that a call does not last
+        nc = balanced(n.size, max(nc, tile.columns), tile.columns)
+        steps = (Loop("N", nc, ExecType.SEQ, steps),)
+    if kc < k.size:
+        steps = (Loop("K", balanced(k.size, kc, 4), ExecType.SEQ, steps),)
+    if mc < m.size:
+        steps = (Loop("M", balanced(m.size, mc, rows), ExecType.SEQ, steps),)
     name = "brgemm" if reduces else "gemm"
     return tuple(axes), steps, f"{name} straight from the operands"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import Dimension, DimType
+from tensorop.ir import Dimension, DimType, Loop
 from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, STREAMS, blocks
 from tensorop.optimizer.machine import Machine, host_machine
 from tests.tolerance import assert_close
@@ -49,6 +49,16 @@ def test_a_long_side_is_not_packed(spec: str) -> None:
     plan = tensorop.compile(spec, *operands(spec, 40_000, 8, 64, "float32"), threads=1)
     assert "straight from the operands" in plan.explain()
     assert not any("copy" in kernel.name for kernel in plan.kernels())
+
+
+@pytest.mark.parametrize("spec", ["mk,kn->mn", "amk,akn->mn"])
+def test_no_call_lasts(spec: str) -> None:
+    """Between calls the driver looks for signals: some ten milliseconds of work each."""
+    sizes = {"m": 30_000_000, "n": 8, "k": 20, "a": 2}
+    shapes = [tuple(sizes[x] for x in term) for term in spec.split("->")[0].split(",")]
+    schedule = tensorop.compile(spec, *shapes, dtypes="float32", threads=1).schedule
+    loops = [step for _, step in schedule.steps() if isinstance(step, Loop)]
+    assert any(schedule.axis(loop.axis).size > 10 * loop.block for loop in loops)
 
 
 def test_a_side_that_is_used_often_is_packed() -> None:
