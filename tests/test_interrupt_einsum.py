@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -32,9 +33,12 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def ctrl_c() -> Iterator[None]:
-    """Python's handler: a shell's background jobs are started with the signal ignored."""
+    """Python's handler: a shell's background jobs are started with the signal ignored. No garbage
+    collection: hypothesis has a callback there, and what is raised in one is lost."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
 
 
