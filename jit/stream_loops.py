@@ -21,7 +21,8 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
-from tensorop.jit.stream_steps import Lanes, Row, StreamSteps, flat, grouped
+from tensorop.jit.scalars import flat, grouped
+from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
 
 _ROWS = 4  # rows of Y that one pass along X sums
 

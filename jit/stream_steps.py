@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tensorop.jit.abi import WORD, CallRecord, Frame
+from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
+from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.stream_form import Access, StreamDescriptor, StreamForm
 from tensorop.jit.target import Target
 
@@ -51,17 +52,6 @@ class Row:
     everywhere: Number | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scalars:
-    """What the call record says about the update of out."""
-
-    alpha: Number
-    beta: Number
-    scales: Value
-    first: Value
-    reads: Value  # not (first and out is overwritten)
-
-
 class StreamSteps:
     """The steps of one kernel, over the code under construction."""
 
@@ -82,7 +72,7 @@ class StreamSteps:
         self.out_step = self._word(StreamDescriptor.X_OUT) if steps else self.element.size
         self.out_stride = self._word(StreamDescriptor.Y_OUT)
         self.inputs = self._open_inputs()
-        self.scalars = self._read_call() if form.updates else None
+        self.scalars = Scalars(self.code, self.element) if form.updates else None
 
     # what the descriptor and the frame say
 
@@ -114,22 +104,6 @@ class StreamSteps:
             for access, conjugated, slot, x, y in described
             if access is not None and form.main != "zero"
         ]
-
-    def _read_call(self) -> Scalars:
-        code = self.code
-        call = code.pointer(code.frame, Frame.CALL)
-        plain = Arithmetic(code, self.element.accumulator, 1)
-        scales = code.nonzero(code.word(call, CallRecord.SCALES))
-        first = code.nonzero(code.word(code.frame, Frame.FIRST))
-
-        def factor(word: CallRecord, asked: Value) -> Number:
-            given, one = plain.load(code.at(call, word * WORD)), plain.constant(1)
-            return tuple(code.builder.select(asked, a, b) for a, b in zip(given, one, strict=True))
-
-        reads_out = code.nonzero(code.word(call, CallRecord.READS_OUT))
-        reads = code.builder.or_(code.builder.not_(first), reads_out)
-        alpha, beta = factor(CallRecord.ALPHA, scales), factor(CallRecord.BETA, first)
-        return Scalars(alpha, beta, scales, first, reads)
 
     def _lanes(self, count: int) -> Lanes:
         return Lanes(
@@ -234,14 +208,14 @@ class StreamSteps:
         def alone() -> list[Value]:
             if not scaled:
                 return flat(values)
-            return flat([self._times(of, scalars.alpha, v, scalars.scales) for v in values])
+            return flat([scalars.alone(of, v) for v in values])
 
         def combined() -> list[Value]:
             old = [self._old(of, address, count) for address, count in places]
             pairs = zip(values, old, strict=True)
             if not scaled:
                 return flat([self.combine(of, v, o) for v, o in pairs])
-            return flat([self._scaled_sum(of, scalars, v, o) for v, o in pairs])
+            return flat([scalars.combined(of, v, o) for v, o in pairs])
 
         return grouped(self.code.choose(scalars.reads, combined, alone), self.element.parts)
 
@@ -250,30 +224,6 @@ class StreamSteps:
         if isinstance(self.out_step, int) or of.lanes == 1:
             return of.load(address, count)
         return of.gather(address, self.out_step)
-
-    def _scaled_sum(self, of: Arithmetic, scalars: Scalars, value: Number, old: Number) -> Number:
-        """alpha * value + beta * old."""
-        old = self._times(of, scalars.beta, old, scalars.first)
-        if self.element.parts == 1:
-            return of.fma(of.splat(scalars.alpha), value, old)
-        return of.add(self._times(of, scalars.alpha, value, scalars.scales), old)
-
-    def _times(self, of: Arithmetic, factor: Number, value: Number, condition: Value) -> Number:
-        """The value times a factor that is one unless the condition holds: for real types nothing
-        needs to be asked, but in complex arithmetic 1 * inf is not inf."""
-        product = of.mul(of.splat(factor), value)
-        if self.element.parts == 1:
-            return product
-        select = self.code.builder.select
-        return tuple(select(condition, a, b) for a, b in zip(product, value, strict=True))
-
-
-def flat(numbers: Sequence[Number]) -> list[Value]:
-    return [part for number in numbers for part in number]
-
-
-def grouped(values: Sequence[Value], parts: int) -> list[Number]:
-    return [tuple(values[i : i + parts]) for i in range(0, len(values), parts)]
 
 
 def _extreme(kind: Element, largest: bool) -> float:
