@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.tiles import Tile, tiles
+from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
@@ -22,7 +23,6 @@ Decision = Literal["regime", "swapped", "tile", "rows_first", "m", "n", "k"]
 
 DECISIONS: tuple[Decision, ...] = ("regime", "swapped", "tile", "rows_first", "m", "n", "k")
 SCALES = (0.5, 1.0, 2.0)
-REGIMES = ("stream", "nest", "blocked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def alternatives(
     if not is_product(op):
         return []
     if decision == "regime":
-        return [replace(choice, regime=regime) for regime in REGIMES]
+        return [replace(choice, regime=regime) for regime in regimes(op)]
     if choice.regime != "blocked":
         return []
     kind = element(op.dtype)
@@ -104,13 +104,19 @@ def is_product(op: TensorOp) -> bool:
     return op.main in CONTRACTIONS and all(op.size_of(t) > 1 for t in sides)
 
 
+def regimes(op: TensorOp) -> tuple[str, ...]:
+    """The kinds of schedule that a matrix product can have."""
+    along_lanes = ("batch",) if lane_dimension(op) is not None else ()
+    return ("stream", "nest", "blocked", *along_lanes)
+
+
 def check(op: TensorOp, choice: Choice, machine: Machine) -> None:
     """ValueError unless the search could have come to this choice."""
     allowed = (None, *tiles(machine.target, element(op.dtype)))
     flags = (None, False, True)
     right = (
         (is_product(op) or choice == replace(MODEL, orders=choice.orders))
-        and choice.regime in (None, *REGIMES)
+        and choice.regime in (None, *regimes(op))
         and choice.tile in allowed
         and choice.swapped in flags
         and choice.rows_first in flags

@@ -13,10 +13,14 @@ from math import ceil, prod
 
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.arithmetic import NEAR_STEPS
+from tensorop.jit.batch import tile_of, tiles
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
+from tensorop.optimizer.batch import block_of
+from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange, output_axis, vectors_along_n
+from tensorop.optimizer.touch import follows, touch_block
 
 LINE = 64  # bytes
 PAGE = 4096
@@ -42,12 +46,16 @@ RUN = 4.4
 OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
 PICKED = 6.7  # one that is packed alone
 ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
+TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
+LOADED = (0.2, 1.2)
+GATHER = 2.5  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
 SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 3.5)  # from L1, L2, L3, memory: lines that follow one another
 LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
+ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
 UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
@@ -170,18 +178,29 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
 
 
 def _item_memory(op: TensorOp, machine: Machine) -> float:
-    """Cycles to move the tensors of matrix products, one item of the batch after the other: where
-    several items share a cache line, it is come back to."""
+    """Cycles to move the tensors of matrix products, one item of the batch after the other: items
+    may lie in short rows between those of others, or share cache lines, which are come back to."""
     kind, total = element(op.dtype), 0.0
     held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    batch = op.of_type(DimType.C)
+    asked = touch_block(op, machine)[0] is not None
+    followed = follows(op)
     for t in range(len(op.tensors)):
-        shared = [d for d in op.of_type(DimType.C) if abs(d.strides[t]) * kind.size < LINE]
-        again = min(LINE // kind.size, prod(d.size for d in shared))
         mine = _bytes(op, t)
-        if again == 1:
-            total += _transfer(mine, held, machine)
-        else:
+        shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
+        again = min(LINE // kind.size, prod(d.size for d in shared))
+        if again > 1 and not asked and not followed:
             total += mine * again / LINE * LINE_CYCLES[_level(mine, machine)]
+            continue
+        total += _transfer(mine, held, machine)
+        step = min((abs(d.strides[t]) for d in batch), default=0) * kind.size
+        if (
+            not followed
+            and 0 < step < PAGE
+            and any(abs(d.strides[t]) * kind.size > step for d in op.dimensions)
+        ):
+            lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[_level(mine, machine)]
+            total += mine / max(step, LINE) * lines * (ASKED if asked else 1.0)
     return total
 
 
@@ -195,6 +214,42 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     work = items * (CALL + n * (k * max(vectors * PANELS, SPREAD) + vectors * STORED))
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def batch_cycles(op: TensorOp, machine: Machine) -> float:
+    """Batches of matrix products with vectors along the batch, of an operation that can."""
+    lane = lane_dimension(op)
+    assert lane is not None
+    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    kind, lanes, block = element(op.dtype), machine.lanes(op.dtype), block_of(op, lane, machine)
+    rows, columns = tile_of(m, n, op.dtype, machine.target)
+    down, across = tiles(m, rows), tiles(n, columns)
+    held = sum(_bytes(op, t) for t in range(3))
+    load = LOADED[held / lane.size * block > machine.l1]
+    vectors = (m * across * k, n * down * k, m * n)  # of each tensor, for one of the batch
+    moved = sum(
+        count * (load + _apart(step, lanes)) * kind.parts
+        for count, step in zip(vectors, lane.strides, strict=True)
+    )
+    products = m * n * k * PRODUCT * kind.parts**2
+    each = products + moved + down * across * TILE
+    work = each * ceil(lane.size / lanes) * op.size_of(DimType.C) / lane.size
+    work += op.size_of(DimType.C) / block * CALL
+    memory = _transfer(held, held, machine)
+    for tensor, step in enumerate(lane.strides):
+        run, mine = block * step * kind.size, _bytes(op, tensor)
+        if block < lane.size and run < PAGE:
+            lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(mine, machine)]
+            memory += mine / run * lines
+    return max(work, memory) + BESIDE * min(work, memory)
+
+
+def _apart(step: int, lanes: int) -> float:
+    """Cycles to put a vector together, or to take it apart, beyond those of a vector that is
+    consecutive."""
+    if step == 1:
+        return 0.0
+    return float(step) if step in NEAR_STEPS else GATHER * lanes
 
 
 def _panels(op: TensorOp, machine: Machine) -> float:

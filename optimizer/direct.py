@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.touch import touch_block
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
 FEW = 16  # columns below which the vector side is not worth packing
@@ -40,7 +41,8 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
             continue
         if _held(op) * kind.size <= machine.l2 // 2:
             steps = [abs(d.strides[tensor]) for d in dims[DimType.K]]
-            if min(steps) <= DENSE * vector.size or other.size <= FEW:
+            asked, _ = touch_block(op, machine)
+            if min(steps) <= DENSE * vector.size or other.size <= FEW or asked is not None:
                 return "operands fit in L2 and are consecutive along the vector side"
         elif _stays(op, vector, kind.size, machine) and _streams(op, 1 - tensor):
             return "the vector side is short: it stays in the caches while the other streams past"

@@ -3,6 +3,7 @@
     normalise -> fuse -> orient -> regime:
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
+        batch        many small products, vectors along the batch (batch.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
@@ -24,6 +25,7 @@ from tensorop.ir import (
     Tensor,
     TensorOp,
 )
+from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.fuse import fuse
@@ -38,6 +40,7 @@ from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
 from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.split import split_size
+from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
 
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
@@ -135,13 +138,17 @@ def _scheduled(
 ) -> Schedule:
     if regime.name == "permute":
         return permute(op, machine, threads)
+    if regime.name == "batch":
+        return batched(op, machine, threads)
     if regime.name == "blocked":
         oriented, swapped = orient(op, machine.lanes(op.dtype)), choice.swapped
         notes.append(f"orient: {oriented.note}")
         if swapped is None or swapped == oriented.swapped:
-            return blocked(oriented.op, machine, threads, oriented.swapped, choice)
+            schedule = blocked(oriented.op, machine, threads, oriented.swapped, choice)
+            return touched(schedule, machine)
         notes.append(f"orient: in{int(swapped)} is the vector side, chosen by a search")
-        return blocked(exchange(op) if swapped else op, machine, threads, swapped, choice)
+        swapping = exchange(op) if swapped else op
+        return touched(blocked(swapping, machine, threads, swapped, choice), machine)
     primitives = streamed(op, machine) if regime.name == "stream" else identify(op).op
     ordered = order(primitives)
     grouped = group(ordered.op, machine)
@@ -150,7 +157,8 @@ def _scheduled(
     if grouped.op is not ordered.op:
         notes.append(f"group: {grouped.note}")
     notes.append(f"parallelise: {shared.note}")
-    return nest(shared.op, machine, shared.shares)
+    schedule = nest(shared.op, machine, shared.shares)
+    return touched(schedule, machine) if regime.name == "nest" else schedule
 
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:

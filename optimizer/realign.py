@@ -23,6 +23,7 @@ from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, Ten
 from tensorop.jit.elements import element
 from tensorop.optimizer.choice import Orders
 from tensorop.optimizer.cost import (
+    batch_cycles,
     direct_cycles,
     least_cycles,
     permuted_cycles,
@@ -158,6 +159,8 @@ def cycles(op: TensorOp, machine: Machine) -> float:
     regime = choose(op, machine).name
     if regime == "permute":
         return permuted_cycles(op, machine)
+    if regime == "batch":
+        return batch_cycles(op, machine)
     if op.main in CONTRACTIONS and regime != "stream":
         return (direct_cycles if regime == "nest" else product_cycles)(op, machine)
     if not op.dimensions:

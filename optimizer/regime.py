@@ -8,8 +8,9 @@ from itertools import pairwise
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
-from tensorop.optimizer.cost import SHORT
+from tensorop.optimizer.cost import SHORT, batch_cycles, direct_cycles, product_cycles
 from tensorop.optimizer.direct import direct
+from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 
 
@@ -36,7 +37,11 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
-    if _prefers_batch(op, machine):
+    if lane_dimension(op) is not None:
+        as_matrices = direct_cycles if direct(op, machine) else product_cycles
+        if batch_cycles(op, machine) < as_matrices(op, machine):
+            return Regime("batch", "the batch is consecutive, and matrices are small")
+    elif _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     straight = direct(op, machine)
     if straight is not None:

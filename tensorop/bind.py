@@ -16,12 +16,15 @@ from tensorop.bind_copies import CopyWords
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
 from tensorop.ir import BIAS, Call, DimType, ExecType, Loop, Pack, Schedule, Step
 from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, When
+from tensorop.jit.batch import BatchKernel, BatchWord
 from tensorop.jit.compiler import kernel_address
 from tensorop.jit.copy import CopyKernel
 from tensorop.jit.gemm import GemmKernel, GemmWord
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
+from tensorop.jit.touch import TouchKernel, TouchWord
+from tensorop.optimizer.touch import rows
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
@@ -191,6 +194,10 @@ class _Binder(CopyWords):
             return self._gemm_words(call)
         if isinstance(call.kernel, CopyKernel):
             return self._copy_words(call)
+        if isinstance(call.kernel, BatchKernel):
+            return self._batch_words(call)
+        if isinstance(call.kernel, TouchKernel):
+            return self._touch_words(call)
         return self._stream_words(call)
 
     def _gemm_words(self, call: Call) -> Words:
@@ -250,4 +257,27 @@ class _Binder(CopyWords):
                 self._step(x, tensor),
                 self._step(y, tensor),
             )
+        return words
+
+    def _batch_words(self, call: Call) -> Words:
+        """Slots, then strides: the words of `BatchWord` in their order."""
+        m, n, k, x = call.axes
+        words = np.zeros(BatchWord.WORDS, np.int64)
+        words[: BatchWord.IN0_M] = [self._slot(tensor) for tensor in call.tensors]
+        steps = [((m, k, x), 0), ((k, n, x), 1), ((m, n, x), 2)]
+        words[BatchWord.IN0_M :] = [self._step(axis, t) for axes, t in steps for axis in axes]
+        return words
+
+    def _touch_words(self, call: Call) -> Words:
+        """The table has the rows in the order in which they lie."""
+        (tensor,), (name,) = call.tensors, call.axes
+        (along,), size = self._axis(name).dimensions, self._element(tensor).size
+        offsets = np.zeros(1, np.int64)
+        for d in rows(self.op, tensor, along):
+            steps = np.arange(d.size, dtype=np.int64) * (d.strides[tensor] * size)
+            offsets = np.add.outer(offsets, steps).ravel()
+        words = np.zeros(TouchWord.WORDS, np.int64)
+        words[TouchWord.SLOT], words[TouchWord.AXIS] = self._slot(tensor), AXIS_SLOTS[name]
+        words[TouchWord.TABLE], words[TouchWord.ROWS] = self._keep(np.sort(offsets)), offsets.size
+        words[TouchWord.STEP] = self._step(name, tensor)
         return words

@@ -1,0 +1,237 @@
+"""Products of many small matrices at once: a batch index runs along the lanes of the vectors.
+
+    for m, n, x:  out[m, n, x] (op)= sum over k of in0[m, k, x] * in1[k, n, x]
+
+Where the matrices are too small, or their elements too far apart, to fill vectors with rows of one
+matrix, a vector holds the same element of many. Nothing is broadcast or packed. A register tile of
+`rows` by `columns` vectors keeps its sums over all of K, so that every vector that is loaded serves
+several products; what is left over of M and N is done in tiles one row or one column wide.
+
+X is consecutive, or strided: vectors are then gathered, and results scattered. M, N and K may have
+any strides. Results are stored as `abi.CallRecord` says (see jit/scalars.py).
+
+Source: A. Heinecke et al., LIBXSMM: accelerating small matrix multiplications by runtime code
+generation (2016); its packed GEMM has the same layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from llvmlite import ir
+
+from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.elements import element
+from tensorop.jit.scalars import Scalars, flat, grouped
+from tensorop.jit.stream import GATHERED
+from tensorop.jit.target import Target
+
+BatchAccess = Literal["unit", "strided"]
+LONGEST = 4  # rows and columns of a tile at most
+
+
+class BatchWord(IntEnum):
+    """Words of the descriptor. Strides are in bytes; the slots are those of `abi.Slot`. Those of X
+    are read where it is strided."""
+
+    IN0_SLOT = 0
+    IN1_SLOT = 1
+    OUT_SLOT = 2
+    IN0_M = 3
+    IN0_K = 4
+    IN0_X = 5
+    IN1_K = 6
+    IN1_N = 7
+    IN1_X = 8
+    OUT_M = 9
+    OUT_N = 10
+    OUT_X = 11
+    WORDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class BatchKernel:
+    """A batch of products of one dtype, register tile and access of X in each tensor.
+
+    rows, columns: the register tile in vectors. conj0, conj1: the input is read conjugated.
+    """
+
+    dtype: str
+    rows: int
+    columns: int
+    in0: BatchAccess = "unit"
+    in1: BatchAccess = "unit"
+    out: BatchAccess = "unit"
+    conj0: bool = False
+    conj1: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        flags = "_conj0" * self.conj0 + "_conj1" * self.conj1
+        tile = f"{self.rows}x{self.columns}"
+        return f"batch_{self.dtype}_{tile}_{self.in0}_{self.in1}_{self.out}{flags}"
+
+    @property
+    def gathers(self) -> bool:
+        """Whether vectors are put together of elements that are apart, or taken apart."""
+        return "strided" in (self.in0, self.in1, self.out)
+
+    def lanes(self, target: Target) -> int:
+        """Matrices that one vector holds an element of."""
+        kind = element(self.dtype)
+        return target.lanes(kind.accumulator.part) if kind.vectorises else 1
+
+    def generate(self, target: Target) -> ir.Module:
+        if self.gathers and self.dtype not in GATHERED:
+            raise ValueError(f"vectors of {self.dtype} are not gathered")
+        return _Batch(self, target).generate()
+
+
+def tile_of(m: int, n: int, dtype: str, target: Target) -> tuple[int, int]:
+    """The register tile for matrices of m x n: of those whose sums and one vector of each side's
+    fit the registers, the one that loads least."""
+    parts = element(dtype).parts
+    room = (target.registers - 4) // parts
+    down, across = range(1, min(m, LONGEST) + 1), range(1, min(n, LONGEST) + 1)
+    fitting = [(r, c) for r in down for c in across if r * c + c + 1 <= room]
+
+    def loads(tile: tuple[int, int]) -> tuple[int, int]:
+        return n * tiles(m, tile[0]) + m * tiles(n, tile[1]), -tile[0] * tile[1]
+
+    return min(fitting, key=loads)
+
+
+def tiles(size: int, width: int) -> int:
+    """How many tiles a side takes: whole ones, and those of a single row or column."""
+    return size // width + size % width
+
+
+class _Batch:
+    """The generator of one kernel."""
+
+    def __init__(self, kernel: BatchKernel, target: Target) -> None:
+        self.kernel = kernel
+        self.code = code = Code(target, kernel.name)
+        self.element = element(kernel.dtype)
+        self.lanes = kernel.lanes(target)
+        self.masked = not kernel.gathers and self.element.part in target.masked
+        self.m, self.n, self.k, self.x = (
+            code.word(code.frame, Frame.SIZE + axis)
+            for axis in (AxisSlot.M, AxisSlot.N, AxisSlot.K, AxisSlot.X)
+        )
+        self.in0, self.in1, self.out = (
+            code.pointer(code.frame, self._word(word))
+            for word in (BatchWord.IN0_SLOT, BatchWord.IN1_SLOT, BatchWord.OUT_SLOT)
+        )
+        self.x_in0, self.x_in1, self.x_out = (
+            self.element.size if access == "unit" else self._word(word)
+            for access, word in (
+                (kernel.in0, BatchWord.IN0_X),
+                (kernel.in1, BatchWord.IN1_X),
+                (kernel.out, BatchWord.OUT_X),
+            )
+        )
+        self.scalars = Scalars(code, self.element)
+
+    def _word(self, word: BatchWord) -> Value:
+        return self.code.word(self.code.descriptor, word)
+
+    def generate(self) -> ir.Module:
+        code = self.code
+        for first_m, stop_m, rows in self._parts(self.m, self.kernel.rows):
+            for first_n, stop_n, columns in self._parts(self.n, self.kernel.columns):
+                with (
+                    code.loop(stop_m, first_m, rows) as m,
+                    code.loop(stop_n, first_n, columns) as n,
+                ):
+                    self._tile(m, n, rows, columns)
+        return code.finish()
+
+    def _parts(self, size: Value, width: int) -> Iterator[tuple[Value, Value, int]]:
+        """Where the tiles of a side begin and end: whole ones, then what is left, one by one."""
+        code = self.code
+        whole = code.mul(code.builder.udiv(size, code.int(width)), width)
+        yield code.int(0), whole, width
+        if width > 1:
+            yield whole, size, 1
+
+    def _tile(self, m: Value, n: Value, rows: int, columns: int) -> None:
+        """A tile of out, for all of the batch."""
+        code, w = self.code, BatchWord
+        in0 = self._lines(self.in0, m, rows, self._word(w.IN0_M))
+        in1 = self._lines(self.in1, n, columns, self._word(w.IN1_N))
+        out_m = self._lines(self.out, m, rows, self._word(w.OUT_M))
+        out = [p for row in out_m for p in self._lines(row, n, columns, self._word(w.OUT_N))]
+        whole = code.mul(code.builder.udiv(self.x, code.int(self.lanes)), self.lanes)
+        strips = [(code.int(0), self.x if self.masked else whole, self.lanes)]
+        if self.lanes > 1 and not self.masked:
+            strips.append((whole, self.x, 1))
+        for first, stop, lanes in strips:
+            of = Arithmetic(code, self.element, lanes)
+            with code.loop(stop, first, lanes) as x:
+                count = code.min(lanes, code.sub(stop, x)) if self.masked and lanes > 1 else None
+                sums = self._sums(of, self._at_x(in0, x, 0), self._at_x(in1, x, 1), count)
+                self._store(of, sums, self._at_x(out, x, 2), count)
+
+    def _lines(self, address: Value, first: Value, count: int, stride: Value) -> list[Value]:
+        code = self.code
+        return [code.at(address, code.mul(code.add(first, i), stride)) for i in range(count)]
+
+    def _at_x(self, lines: Sequence[Value], x: Value, tensor: int) -> list[Value]:
+        step = (self.x_in0, self.x_in1, self.x_out)[tensor]
+        return [self.code.at(line, self.code.mul(x, step)) for line in lines]
+
+    def _sums(
+        self, of: Arithmetic, in0: list[Value], in1: list[Value], count: Value | None
+    ) -> list[Number]:
+        """The sums over K of a tile, rows outside."""
+        code, kernel = self.code, self.kernel
+        steps = [self._word(BatchWord.IN0_K), self._word(BatchWord.IN1_K)]
+        zeros = flat([of.zero] * (len(in0) * len(in1)))
+        with code.repeat(self.k, [code.int(0), code.int(0), *zeros]) as carried:
+            down, across, *parts = carried.values
+            sums = grouped(parts, self.element.parts)
+            b = [self._load(of, code.at(p, across), self.x_in1, kernel.conj1, count) for p in in1]
+            after = []
+            for i, p in enumerate(in0):
+                a = self._load(of, code.at(p, down), self.x_in0, kernel.conj0, count)
+                for j, number in enumerate(b):
+                    after.append(of.fma(a, number, sums[i * len(in1) + j]))
+            offsets = [code.add(o, s) for o, s in zip((down, across), steps, strict=True)]
+            carried.update([*offsets, *flat(after)])
+        return grouped(carried.values[2:], self.element.parts)
+
+    def _load(
+        self, of: Arithmetic, address: Value, step: Value | int, conj: bool, count: Value | None
+    ) -> Number:
+        gathers = not isinstance(step, int) and of.lanes > 1
+        value = of.gather(address, step) if gathers else of.load(address, count)
+        return of.conj(value) if conj else value
+
+    def _store(
+        self, of: Arithmetic, sums: list[Number], places: list[Value], count: Value | None
+    ) -> None:
+        scatters = not isinstance(self.x_out, int) and of.lanes > 1
+
+        def old(place: Value) -> Number:
+            return of.gather(place, self.x_out) if scatters else of.load(place, count)
+
+        def alone() -> list[Value]:
+            return flat([self.scalars.alone(of, number) for number in sums])
+
+        def combined() -> list[Value]:
+            pairs = zip(sums, places, strict=True)
+            return flat([self.scalars.combined(of, number, old(place)) for number, place in pairs])
+
+        parts = self.code.choose(self.scalars.reads, combined, alone)
+        for number, place in zip(grouped(parts, self.element.parts), places, strict=True):
+            if scatters:
+                of.scatter(number, place, self.x_out)
+            else:
+                of.store(number, place, count)

@@ -1,0 +1,110 @@
+"""Asking for the operands of some items of a batch before they are multiplied, one after the other.
+
+Where the batch index is not the outermost of a tensor, an item of the batch lies in many short rows
+far apart, but those of neighbouring items go on where they end. So the loop over the batch is cut:
+as many items as L2 holds are asked for, in rows as long as all of them, then used one by one.
+
+    for b in blocks:  touch in0, in1, out;  for b of the block: (what the schedule was)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from tensorop.ir import Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.jit.elements import element
+from tensorop.jit.touch import TouchKernel
+from tensorop.optimizer.machine import Machine
+
+LONG = 2048  # bytes of a row that the hardware asks ahead in by itself
+STREAMS = 24  # rows that it follows at a time
+
+
+def touched(schedule: Schedule, machine: Machine) -> Schedule:
+    """The same schedule, with the operands of its batch asked for in blocks where that pays."""
+    op = schedule.op
+    dimension, block = touch_block(op, machine)
+    if dimension is None or schedule.axes == () or any(a.name == "X" for a in schedule.axes):
+        return schedule
+    old = next((a for a in schedule.axes if a.dimensions == (dimension,)), None)
+    if old is None:
+        return schedule
+
+    def cut(body: tuple[Step, ...]) -> tuple[Step, ...] | None:
+        """The loops over the batch, the one over the dimension in two; None if it is not there."""
+        loop = body[0]
+        if len(body) > 1 or not isinstance(loop, Loop) or loop.block != 1:
+            return None
+        if loop.axis != old.name:
+            inside = cut(loop.body)
+            return None if inside is None else (replace(loop, body=inside),)
+        each = Loop("X", 1, ExecType.SEQ, loop.body)
+        return (Loop("X", block, loop.exec, (*touches(op, dimension), each)),)
+
+    body = cut(schedule.body)
+    if body is None:
+        return schedule
+    axes = tuple(replace(a, name="X") if a is old else a for a in schedule.axes)
+    note = f"touch: {block} of {dimension.name or 'C'} asked for at a time"
+    return replace(schedule, axes=axes, body=body, notes=(*schedule.notes, note))
+
+
+def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
+    """The batch dimension along which to ask, and how many of its items L2 holds half of."""
+    nearest = _nearest(op)
+    if nearest is None or len(op.tensors) != 3:
+        return None, 0
+    item = sum(_item_bytes(op, t) for t in range(3))
+    block = min(nearest.size, machine.l2 // 2 // item)
+    asked = touches(op, nearest)
+    small = item * op.size_of(DimType.C) <= machine.l2
+    longest = max((_step(op, t, nearest) for call in asked for t in call.tensors), default=0)
+    if small or block < 2 or longest * block < LONG:
+        return None, 0
+    return nearest, block
+
+
+def touches(op: TensorOp, dimension: Dimension) -> tuple[Call, ...]:
+    """A step for every tensor whose items along a batch dimension lie in short rows, if these are
+    more than the hardware follows."""
+    short, streams = _short(op, dimension)
+    if streams <= STREAMS:
+        return ()
+    return tuple(Call(TouchKernel(writes=t == op.out), (t,), ("X",)) for t in short)
+
+
+def follows(op: TensorOp) -> bool:
+    """Whether the hardware follows all rows of the items of a batch, from one item to the next."""
+    nearest = _nearest(op)
+    if nearest is None:
+        return False
+    short, streams = _short(op, nearest)
+    return len(short) == 3 and streams <= STREAMS
+
+
+def _nearest(op: TensorOp) -> Dimension | None:
+    """The innermost loop over the batch."""
+    return min(op.of_type(DimType.C), key=lambda d: abs(d.strides[op.out]), default=None)
+
+
+def _short(op: TensorOp, dimension: Dimension) -> tuple[list[int], int]:
+    """The tensors whose items lie in short rows, and how many these are together."""
+    short = [t for t in range(3) if 0 < _step(op, t, dimension) < LONG]
+    return short, sum(prod(d.size for d in rows(op, t, dimension)) for t in short)
+
+
+def _step(op: TensorOp, tensor: int, dimension: Dimension) -> int:
+    """Bytes from one item to the next."""
+    return dimension.strides[tensor] * element(op.tensors[tensor].dtype).size
+
+
+def rows(op: TensorOp, tensor: int, dimension: Dimension) -> list[Dimension]:
+    """The dimensions of an item whose positions are rows: what lies outside the batch."""
+    step = abs(dimension.strides[tensor])
+    return [d for d in op.dimensions if d.type != DimType.C and abs(d.strides[tensor]) > step]
+
+
+def _item_bytes(op: TensorOp, tensor: int) -> int:
+    dims = [d for d in op.dimensions if d.strides[tensor] and d.type != DimType.C]
+    return prod(d.size for d in dims) * element(op.tensors[tensor].dtype).size

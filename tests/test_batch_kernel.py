@@ -1,0 +1,287 @@
+"""Batches of small products: the kernel beside guard pages; its schedules against plain loops."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tensorop import reference
+from tensorop.bind import bind
+from tensorop.ir import Call as CallStep
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.batch import BatchKernel, BatchWord, tile_of
+from tensorop.jit.compiler import kernel_address
+from tensorop.jit.target import Target, current_target
+from tensorop.jit.touch import TouchKernel, TouchWord
+from tensorop.optimizer.batch import batched
+from tensorop.optimizer.lanes import lane_dimension
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.pipeline import optimise
+from tensorop.optimizer.touch import STREAMS, rows
+from tests.stream_calls import DTYPES, TARGETS, Block, numpy_dtype, wider
+from tests.test_blocked import execute
+
+CALL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
+VECTORS = tuple(d for d in DTYPES if d not in ("longdouble", "clongdouble"))
+TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10)
+
+
+@dataclass
+class Case:
+    """One call: sizes, and how the call record asks for the update."""
+
+    m: int
+    n: int
+    k: int
+    x: int
+    apart: tuple[int, int, int] = (1, 1, 1)  # elements from one item to the next: in0, in1, out
+    alpha: float | None = None
+    beta: float | None = None
+    first: bool = True
+    at_end: bool = True
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+    kind = numpy_dtype(dtype)
+    numbers = rng.integers(-3, 4, shape).astype(np.float64)
+    if kind.kind == "c":
+        return (numbers + 1j * rng.integers(-3, 4, shape)).astype(kind)
+    return (abs(numbers) if kind.kind in "ub" else numbers).astype(kind)
+
+
+def check(kernel: BatchKernel, target: Target, case: Case) -> None:
+    """Run a kernel on small integers, whose sums are exact, and compare."""
+    rng = np.random.default_rng([case.m, case.n, case.k, case.x])
+    shapes = [(case.m, case.k, case.x), (case.k, case.n, case.x), (case.m, case.n, case.x)]
+    blocks, words = [], np.zeros(BatchWord.WORDS, np.int64)
+    frame, call = np.zeros(Frame.WORDS, np.int64), np.zeros(CallRecord.WORDS, np.int64)
+    words[: BatchWord.IN0_M] = slots = [Slot.IN0, Slot.IN1, Slot.OUT]
+    for key, (shape, apart) in enumerate(zip(shapes, case.apart, strict=True)):
+        given_ = values(rng, shape, kernel.dtype)
+        if key == 2 and case.first and case.beta is None and given_.dtype.kind in "fc":
+            given_[...] = np.nan
+        item = given_.dtype.itemsize
+        line = shape[2] * apart * item
+        strides = (line, shape[0] * line, apart * item)  # the second axis outside the first
+        blocks.append(Block(given_, strides, case.at_end, key))  # type: ignore[arg-type]
+        first = BatchWord.IN0_M + 3 * key
+        words[first : first + 3] = strides
+        frame[slots[key]] = blocks[-1].address
+    for axis, size in zip("MNKX", (case.m, case.n, case.k, case.x), strict=True):
+        frame[Frame.SIZE + AxisSlot[axis]] = size
+    frame[Frame.FIRST], frame[Frame.CALL] = case.first, call.ctypes.data
+    compute = np.float32 if kernel.dtype in ("float16", "bfloat16") else blocks[0].array.dtype
+    for word, scalar in ((CallRecord.ALPHA, case.alpha), (CallRecord.BETA, case.beta)):
+        raw = np.asarray(0 if scalar is None else scalar).astype(compute).tobytes()
+        call.view(np.uint8)[8 * word : 8 * word + len(raw)] = np.frombuffer(raw, np.uint8)
+    call[CallRecord.SCALES] = case.alpha is not None
+    call[CallRecord.READS_OUT] = case.beta is not None
+    in0, in1, out = blocks
+    expected = expect(kernel, case, in0.values, in1.values, out.values)
+    CALL(kernel_address(kernel, target))(words.ctypes.data, frame.ctypes.data)
+    np.testing.assert_array_equal(out.array, expected, err_msg=f"{kernel.name} {case}")
+    assert all(block.untouched_elsewhere() for block in blocks)
+
+
+def expect(
+    kernel: BatchKernel, case: Case, in0: NDArray[Any], in1: NDArray[Any], out: NDArray[Any]
+) -> NDArray[Any]:
+    wide = np.dtype(bool) if out.dtype == bool else wider(out.dtype)
+    a, b = (x.astype(wide) for x in (in0, in1))
+    a, b = a.conj() if kernel.conj0 else a, b.conj() if kernel.conj1 else b
+    result = np.einsum("mkx,knx->mnx", a, b)
+    if out.dtype == bool:
+        reads = not case.first or case.beta is not None
+        return result | out if reads else result
+    result = result * (1 if case.alpha is None else case.alpha)
+    if not case.first:
+        result = result + out.astype(wide)
+    elif case.beta is not None:
+        result = result + case.beta * out.astype(wide)
+    return np.asarray(result.astype(out.dtype))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", VECTORS)
+def test_edges(dtype: str, target: Target) -> None:
+    """Every place in and behind a tile, and the last vector full or not."""
+    lanes = BatchKernel(dtype, 2, 2).lanes(target)
+    for m, n, k, x in ((2, 2, 2, 1), (3, 5, 1, lanes), (5, 3, 3, 2 * lanes + 1), (1, 4, 4, 3)):
+        for at_end in (True, False):
+            check(BatchKernel(dtype, 2, 2), target, Case(m, n, k, x, at_end=at_end))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", VECTORS)
+def test_updates(dtype: str, target: Target) -> None:
+    kernel = BatchKernel(dtype, 3, 2)
+    scales = () if dtype == "bool" else (2.0, 3.0)
+    for alpha in (None, *scales[:1]):
+        for beta in (None, *scales[1:]):
+            for first in (True, False):
+                case = Case(3, 3, 2, 19, alpha=alpha, beta=beta, first=first)
+                check(kernel, target, case)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("apart", [(2, 1, 1), (1, 3, 4), (4, 4, 4), (9, 2, 5)])
+def test_items_apart(apart: tuple[int, int, int], dtype: str, target: Target) -> None:
+    in0, in1, out = ("unit" if step == 1 else "strided" for step in apart)
+    kernel = BatchKernel(dtype, 2, 3, in0, in1, out)
+    for beta in (None, 2.0):
+        check(kernel, target, Case(3, 4, 2, 37, apart, beta=beta))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("conj", [(True, False), (False, True), (True, True)])
+def test_conjugates(dtype: str, conj: tuple[bool, bool]) -> None:
+    kernel = BatchKernel(dtype, 2, 2, conj0=conj[0], conj1=conj[1])
+    check(kernel, current_target(), Case(2, 3, 3, 11))
+
+
+def test_gathers_only_what_it_can() -> None:
+    with pytest.raises(ValueError, match="int32 are not gathered"):
+        BatchKernel("int32", 2, 2, in0="strided").generate(current_target())
+
+
+@given(m=st.integers(1, 40), n=st.integers(1, 40), dtype=st.sampled_from(VECTORS))
+def test_tiles_fit_the_registers(m: int, n: int, dtype: str) -> None:
+    kind = numpy_dtype(dtype)
+    for target in (param.values[0] for param in TARGETS):
+        rows_, columns = tile_of(m, n, dtype, target)
+        assert rows_ <= m and columns <= n
+        assert (rows_ * columns + columns + 1) * (2 if kind.kind == "c" else 1) <= target.registers
+
+
+def batch(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[Any]]]:
+    """Products of small matrices, the batch anywhere in memory but in steps of 1 to 4."""
+    T, some = DimType, lambda low, high: int(rng.integers(low, high))
+    kinds = [T.M, T.N, T.K, *([T.K] * some(0, 2)), *([T.M] * some(0, 2)), *([T.C] * some(0, 2))]
+    sizes = [some(2, 7) for _ in kinds]
+    kinds.append(T.C)
+    sizes.append(some(1, 150))
+    present = {T.M: (1, 0, 1), T.N: (0, 1, 1), T.K: (1, 1, 0), T.C: (1, 1, 1)}
+    strides = [[0] * len(kinds) for _ in range(3)]
+    buffers = []
+    for tensor in range(3):
+        apart = some(1, 5) if dtype in ("float32", "float64") else 1
+        strides[tensor][-1] = apart
+        step = apart * sizes[-1]
+        for i in rng.permutation(len(kinds) - 1):
+            if present[kinds[i]][tensor]:
+                strides[tensor][i] = step
+                step *= sizes[i]
+        buffers.append(values(rng, (step,), dtype))
+    rows_ = zip(kinds, sizes, zip(*strides, strict=True), strict=True)
+    tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, tuple(Dimension(*row) for row in rows_), Primitive.GEMM), buffers
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32"])
+def test_schedules(dtype: str, threads: int) -> None:
+    """Blocks of the batch, further dimensions of every type, shares: with tiny caches."""
+    rng = np.random.default_rng(threads)
+    cut = touched = 0
+    for _ in range(40):
+        op, buffers = batch(rng, dtype)
+        schedule = batched(op, TINY, threads)
+        schedule.verify()
+        calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
+        touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
+        cut += "X" in {getattr(s, "axis", "") for _, s in schedule.steps()}
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+    assert cut > 10 and touched > 10
+
+
+def test_half_types_are_not_rounded_on_the_way() -> None:
+    """Two K that are not one would be two blocks, with a sum in the half type between them."""
+    op, _ = batch(np.random.default_rng(0), "int32")
+    halves = tuple(Tensor(t.role, "float16") for t in op.tensors)
+    apart = tuple(
+        Dimension(DimType.K, 3, (s * 5, s * 7, 0)) for s in (1000, 100)
+    ) + tuple(d for d in op.dimensions if d.type != DimType.K)  # fmt: skip
+    assert lane_dimension(TensorOp(halves, apart, Primitive.GEMM)) is None
+    assert lane_dimension(TensorOp(halves, apart[1:], Primitive.GEMM)) is not None
+
+
+# ---------------------------------------------------------------- asking
+
+
+def interleaved(items: int, n: int, dtype: str = "float32") -> TensorOp:
+    """n x n products whose rows lie between those of the other items."""
+    T = DimType
+    dims = (
+        Dimension(T.C, items, (n, n, n), name="b"),
+        Dimension(T.M, n, (items * n, 0, items * n), name="i"),
+        Dimension(T.N, n, (0, 1, 1), name="k"),
+        Dimension(T.K, n, (1, items * n, 0), name="j"),
+    )
+    tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, dims, Primitive.GEMM)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [12, 17, 20])
+def test_items_are_asked_for_together(n: int, threads: int) -> None:
+    op, rng = interleaved(300, n), np.random.default_rng(n)
+    machine = Machine(current_target(), l1=4 << 10, l2=256 << 10, l3=1 << 20)
+    schedule = optimise(op, machine, threads)
+    schedule.verify()
+    calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
+    assert [isinstance(call.kernel, TouchKernel) for call in calls] == [True] * 3 + [False]
+    buffers = [values(rng, (300 * n * n,), "float32") for _ in range(3)]
+    expected = [b.copy() for b in buffers]
+    reference.run(op, expected, 1, 0)
+    execute(schedule, buffers, threads)
+    np.testing.assert_array_equal(buffers[2], expected[2])
+
+
+def test_exactly_the_block_is_asked_for() -> None:
+    """The rows of a touch, each as long as a block, are all of the items' elements."""
+    op = interleaved(300, 20)
+    schedule = optimise(op, Machine(current_target(), 4 << 10, 256 << 10, 1 << 20), 1)
+    along = schedule.axis("X").dimensions[0]
+    for tensor in range(3):
+        size = prod(d.size for d in rows(schedule.op, tensor, along))
+        bound = bind(schedule, current_target())
+        table = next(
+            t for t in touch_tables(bound.kept) if len(t) == size and len(t) > STREAMS // 3
+        )
+        np.testing.assert_array_equal(table, np.arange(20) * 300 * 20 * 4)
+
+
+def touch_tables(kept: tuple[NDArray[np.int64], ...]) -> list[NDArray[np.int64]]:
+    """The tables that the descriptors of touches among some records point to."""
+    addresses = {record.ctypes.data: record for record in kept}
+    words = [r for r in kept if len(r) == TouchWord.WORDS and int(r[TouchWord.TABLE]) in addresses]
+    return [addresses[int(r[TouchWord.TABLE])][: int(r[TouchWord.ROWS])] for r in words]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 300), st.sampled_from([4, 12, 64, 200]))
+def test_asking_changes_nothing(count: int, step: int) -> None:
+    """Also at addresses that nobody may read."""
+    block = Block(np.arange(count * step, dtype=np.uint8)[None], (count * step, 1), True, 1)
+    words, frame = np.zeros(TouchWord.WORDS, np.int64), np.zeros(Frame.WORDS, np.int64)
+    table = np.array([0, 1 << 14], np.int64)  # the second row begins behind a guard page
+    words[TouchWord.TABLE], words[TouchWord.ROWS] = table.ctypes.data, 2
+    words[TouchWord.AXIS], words[TouchWord.STEP] = AxisSlot.X, step
+    words[TouchWord.SLOT], frame[Slot.OUT] = Slot.OUT, block.address
+    frame[Frame.SIZE + AxisSlot.X] = count
+    for kernel in (TouchKernel(), TouchKernel(writes=True)):
+        CALL(kernel_address(kernel, current_target()))(words.ctypes.data, frame.ctypes.data)
+    np.testing.assert_array_equal(block.array, block.values)
