@@ -7,10 +7,13 @@
             batch kernel over M, N, K and X
 
 Every matrix is used up while it is in the cache: its rows are read again for every tile of columns.
+Where that would leave too little of the batch for a run of whole lines, the loops over M and N,
+which then goes in blocks, lie outside that over X.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from tensorop.ir import (
@@ -31,6 +34,20 @@ from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
 
+LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the items go in parts
+RUN = 9
+
+
+@dataclass(frozen=True, slots=True)
+class BatchBlocks:
+    """How much of the batch at a time, and of the kernel's M and N. whole: the loops over M and N
+    lie inside that over the batch; else outside, since an item is too large."""
+
+    x: int
+    m: int
+    n: int
+    whole: bool = True
+
 
 def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """The schedule of a batch.
@@ -46,52 +63,71 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     assert lane is not None
     m, n, k = (kernel_axis(op, t) for t in (DimType.M, DimType.N, DimType.K))
     x = Axis("X", DimType.C, (lane,))
-    inside = [id(d) for axis in (m, n, k, x) for d in axis.dimensions]
-    outside = [d for d in op.dimensions if id(d) not in inside]
+    held = [id(d) for axis in (m, n, k, x) for d in axis.dimensions]
+    others = sorted((d for d in op.dimensions if id(d) not in held), key=_nearest_first)
+    axes = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(others)]
     rows, columns = tile_of(m.size, n.size, op.dtype, machine.target)
     in0, in1, out = (_access(stride) for stride in lane.strides)
     conj0, conj1, _ = (tensor.conj for tensor in op.tensors)
     kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1)
+    blocks = blocks_of(op, lane, machine)
+    along = blocks.x
+    items = op.size_of(DimType.C) // lane.size
+    if threads > 1 and items * ceiling(lane.size, along) < 4 * threads:
+        part = lane.size * items // (4 * threads)
+        along = min(along, balanced(lane.size, part, machine.lanes(op.dtype)))
+    most = max(rows, call_work(machine, element(op.dtype)) // (blocks.n * k.size * along))
+    sides = [
+        ("M", balanced(m.size, min(blocks.m, most), rows)),
+        ("N", balanced(n.size, blocks.n, columns)),
+        *((axis.name, 1) for axis in axes if axis.type in (DimType.M, DimType.N)),
+    ]
+    summed = [(axis.name, 1) for axis in axes if axis.type == DimType.K]
+    batch = [(axis.name, 1) for axis in axes if axis.type == DimType.C]
+    inside, outside = (sides, batch) if blocks.whole else ([], sides + batch)
     body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
-    block = block_of(op, lane, machine)
-    others = prod(d.size for d in outside if d.type == DimType.C)
-    if threads > 1 and others * ceiling(lane.size, block) < 4 * threads:
-        parts = ceiling(4 * threads, others)
-        block = min(block, balanced(lane.size, lane.size // parts, machine.lanes(op.dtype)))
-    most = max(rows, call_work(machine, element(op.dtype)) // (n.size * k.size * block))
-    axes = []
-    for i, d in enumerate(sorted(outside, key=_outermost_last)):
-        axes.append(Axis(f"{d.type}{i}", d.type, (d,)))
-        if d.type != DimType.C:
-            body = (Loop(axes[-1].name, 1, ExecType.SEQ, body),)
-    if most < m.size:
-        body = (Loop("M", balanced(m.size, most, rows), ExecType.SEQ, body),)
-    how = ExecType.SHARED if threads > 1 else ExecType.SEQ
-    if block < lane.size:
+    sizes = {axis.name: axis.size for axis in (*axes, m, n, x)}
+    for name, block in summed + inside:
+        if block < sizes[name]:
+            body = (Loop(name, block, ExecType.SEQ, body),)
+    if blocks.whole and along < lane.size:
         body = (*touches(op, lane), *body)
-        body = (Loop("X", block, how, body),)
-    for axis in axes:
-        if axis.type == DimType.C:
-            body = (Loop(axis.name, 1, how, body),)
-    note = f"batch: vectors along {lane.name or 'C'}, {block} at a time, tile {rows}x{columns}"
+    for name, block in [("X", along), *outside]:
+        if block < sizes[name]:
+            body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)
+    note = f"batch: vectors along {lane.name or 'C'}, {along} at a time, tile {rows}x{columns}"
     return Schedule(op, (*axes[::-1], m, n, k, x), body, shares=threads, notes=(note,))
 
 
-def block_of(op: TensorOp, lane: Dimension, machine: Machine) -> int:
-    """How much of the batch at a time: so that half of L2 holds it. An odd number of vectors, so
-    that rows of temporaries as long as a block do not fall into the same few sets of a cache."""
-    size, lanes = element(op.dtype).size, machine.lanes(op.dtype)
+def blocks_of(op: TensorOp, lane: Dimension, machine: Machine) -> BatchBlocks:
+    """Blocks of which half of L2 holds all tensors. An odd number of vectors of the batch, so that
+    rows of temporaries as long as a block do not fall into the same few sets of a cache."""
+    lanes = machine.lanes(op.dtype)
+    m, n = (kernel_axis(op, t).size for t in (DimType.M, DimType.N))
     kept = [d for d in op.dimensions if d.type != DimType.C]
-    each = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3)) * size
-    most = max(1, machine.l2 // 2 // (each * lanes) - 1) | 1
+    item = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3))
+    room = machine.l2 // 2 // (lanes * element(op.dtype).size)  # vectors
     vectors = ceiling(lane.size, lanes)
-    return min(lane.size, (ceiling(vectors, ceiling(vectors, most)) | 1) * lanes)
+    if room >= min(LEAST, vectors) * item:
+        most = max(1, room // item - 1) | 1
+        return BatchBlocks(
+            min(lane.size, (ceiling(vectors, ceiling(vectors, most)) | 1) * lanes), m, n
+        )
+    k = op.size_of(DimType.K)
+    run = min(RUN, vectors)
+    short, long = sorted((m, n))
+    part = max(1, min(long, (room // run - short * k) // (short + k)))
+    return BatchBlocks(
+        min(lane.size, run * lanes),
+        min(m, part) if m > n else m,
+        n if m > n else min(n, part),
+        False,
+    )
 
 
 def _access(stride: int) -> BatchAccess:
     return "unit" if stride == 1 else "strided"
 
 
-def _outermost_last(d: Dimension) -> tuple[object, ...]:
-    """Innermost first: K, then the others, the nearest in out first."""
-    return d.type == DimType.C, d.type != DimType.K, abs(d.strides[2])
+def _nearest_first(d: Dimension) -> int:
+    return abs(d.strides[2])

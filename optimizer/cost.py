@@ -16,11 +16,12 @@ from tensorop.jit.arithmetic import NEAR_STEPS
 from tensorop.jit.batch import tile_of, tiles
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
-from tensorop.optimizer.batch import block_of
-from tensorop.optimizer.lanes import lane_dimension
+from tensorop.optimizer.batch import blocks_of
+from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange, output_axis, vectors_along_n
-from tensorop.optimizer.touch import follows, touch_block
+from tensorop.optimizer.touch import STREAMS, follows, touch_block
+from tensorop.optimizer.touch import rows as rows_of
 
 LINE = 64  # bytes
 PAGE = 4096
@@ -220,27 +221,38 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     """Batches of matrix products with vectors along the batch, of an operation that can."""
     lane = lane_dimension(op)
     assert lane is not None
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    kind, lanes, block = element(op.dtype), machine.lanes(op.dtype), block_of(op, lane, machine)
+    kind, lanes = element(op.dtype), machine.lanes(op.dtype)
+    blocks = blocks_of(op, lane, machine)
+    block = blocks.x
+    sides = DimType.M, DimType.N, DimType.K
+    m, n, k = (kernel_axis(op, t).size for t in sides)
+    outside = prod(map(op.size_of, sides)) / (m * n * k)
+    again = op.size_of(DimType.K) > k
     rows, columns = tile_of(m, n, op.dtype, machine.target)
     down, across = tiles(m, rows), tiles(n, columns)
     held = sum(_bytes(op, t) for t in range(3))
     load = LOADED[held / lane.size * block > machine.l1]
-    vectors = (m * across * k, n * down * k, m * n)  # of each tensor, for one of the batch
-    moved = sum(
-        count * (load + _apart(step, lanes)) * kind.parts
-        for count, step in zip(vectors, lane.strides, strict=True)
+    vectors = (m * across * k, n * down * k, m * n * (2 if again else 1))  # of one of the batch
+    plain = m * n * k * PRODUCT * kind.parts**2 + down * across * TILE + sum(vectors) * load
+    line = LINE_CYCLES[held / op.size_of(DimType.C) * lanes > machine.l1]
+    apart = sum(
+        v * (_apart(s, lanes) + (s > 1) * lanes * s * kind.size / LINE * line)
+        for v, s in zip(vectors, lane.strides, strict=True)
     )
-    products = m * n * k * PRODUCT * kind.parts**2
-    each = products + moved + down * across * TILE
-    work = each * ceil(lane.size / lanes) * op.size_of(DimType.C) / lane.size
-    work += op.size_of(DimType.C) / block * CALL
+    whole, left = divmod(lane.size, lanes)
+    if not apart:  # the last vector is masked; where elements are apart it is done one by one
+        whole, left = ceil(lane.size / lanes), 0
+    around = outside * op.size_of(DimType.C) / lane.size
+    work = around * (whole * (plain + apart) + left * plain + ceil(lane.size / block) * CALL)
     memory = _transfer(held, held, machine)
+    streams = sum(prod(d.size for d in rows_of(op, t, lane)) for t in range(3))
+    asked = blocks.whole and block < lane.size
+    begun = 0.0 if streams <= STREAMS else ASKED if asked else 1.0
     for tensor, step in enumerate(lane.strides):
         run, mine = block * step * kind.size, _bytes(op, tensor)
-        if block < lane.size and run < PAGE:
+        if run < PAGE:
             lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(mine, machine)]
-            memory += mine / run * lines
+            memory += begun * mine / max(run, LINE) * lines
     return max(work, memory) + BESIDE * min(work, memory)
 
 

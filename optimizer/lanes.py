@@ -6,7 +6,7 @@ from tensorop.ir import CONTRACTIONS, Axis, Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.stream import GATHERED
 
-FAR = 16  # elements from one item of the batch to the next at which gathering no longer pays
+FAR = 16  # elements from one item of the batch to the next at most that are worth gathering
 
 
 def lane_dimension(op: TensorOp) -> Dimension | None:

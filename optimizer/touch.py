@@ -89,8 +89,9 @@ def _nearest(op: TensorOp) -> Dimension | None:
 
 
 def _short(op: TensorOp, dimension: Dimension) -> tuple[list[int], int]:
-    """The tensors whose items lie in short rows, and how many these are together."""
-    short = [t for t in range(3) if 0 < _step(op, t, dimension) < LONG]
+    """The tensors whose items lie in short rows, that are long together, and how many rows."""
+    steps = [_step(op, tensor, dimension) for tensor in range(3)]
+    short = [t for t, step in enumerate(steps) if 0 < step < LONG <= step * dimension.size]
     return short, sum(prod(d.size for d in rows(op, t, dimension)) for t in short)
 
 

@@ -33,6 +33,7 @@ from tests.test_blocked import execute
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 VECTORS = tuple(d for d in DTYPES if d not in ("longdouble", "clongdouble"))
 TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10)
+SMALL = Machine(current_target(), l1=1 << 10, l2=160 << 10, l3=1 << 20)
 
 
 @dataclass
@@ -169,7 +170,7 @@ def batch(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[
     kinds = [T.M, T.N, T.K, *([T.K] * some(0, 2)), *([T.M] * some(0, 2)), *([T.C] * some(0, 2))]
     sizes = [some(2, 7) for _ in kinds]
     kinds.append(T.C)
-    sizes.append(some(1, 150))
+    sizes.append(some(1, 150) if some(0, 2) else some(600, 900))
     present = {T.M: (1, 0, 1), T.N: (0, 1, 1), T.K: (1, 1, 0), T.C: (1, 1, 1)}
     strides = [[0] * len(kinds) for _ in range(3)]
     buffers = []
@@ -192,19 +193,21 @@ def batch(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[
 def test_schedules(dtype: str, threads: int) -> None:
     """Blocks of the batch, further dimensions of every type, shares: with tiny caches."""
     rng = np.random.default_rng(threads)
-    cut = touched = 0
-    for _ in range(40):
+    cut = touched = parts = 0
+    for i in range(60):
         op, buffers = batch(rng, dtype)
-        schedule = batched(op, TINY, threads)
+        schedule = batched(op, TINY if i % 2 else SMALL, threads)
         schedule.verify()
         calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
         touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
-        cut += "X" in {getattr(s, "axis", "") for _, s in schedule.steps()}
+        looped = {getattr(s, "axis", "") for _, s in schedule.steps()}
+        cut += "X" in looped
+        parts += bool({"M", "N"} & looped)
         expected = [b.copy() for b in buffers]
         reference.run(op, expected, 1, 0)
         execute(schedule, buffers, threads)
         np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
-    assert cut > 10 and touched > 10
+    assert cut > 10 and touched > 3 and parts > 10
 
 
 def test_half_types_are_not_rounded_on_the_way() -> None:
