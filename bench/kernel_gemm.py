@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from llvmlite import ir
 
+from tensorop.config import CACHE
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
 from tensorop.jit.builder import POINTER, VOID, WORD, Code
 from tensorop.jit.compiler import Kernel, kernel_address, load_kernel, load_linked
@@ -39,7 +40,7 @@ def repeater(target: Target) -> Callable[[int, int, int, int], None]:
     kernel, descriptor, frame, count = code.function.args
     with code.loop(count):
         code.call_address(kernel, VOID, [descriptor, frame])
-    address = load_linked(code.finish(), target, "repeat")["repeat"]
+    address = load_linked(code.finish, target, ["repeat"])["repeat"]
     pointer = ctypes.c_void_p
     return ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int64)(address)
 
@@ -112,7 +113,8 @@ def prepare(problem: Problem, target: Target) -> tuple[Run, object]:
 
 def measure(problem: Problem, target: Target) -> str:
     start = time.perf_counter()
-    load_kernel(problem.kernel.generate(target), target)
+    with CACHE(0):
+        load_kernel(problem.kernel, target)
     compiled = time.perf_counter() - start
     run, _kept = prepare(problem, target)
     dtype = element(problem.kernel.dtype).accumulator.real.name

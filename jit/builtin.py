@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -28,7 +29,7 @@ from tensorop.jit.records import PREPARED_WORDS, function, null, symbol, words
 from tensorop.jit.target import Target
 
 ARGUMENTS = ("in0:", "in1:", "out:", "aux:", "scalars", "scratch:")  # after the prepared plan
-FUNCTIONS = ["entry.python", "entry.data", "entry.set_main"]
+FUNCTIONS = ["entry.python", "entry.data", "entry.set_main", "entry.foreign"]
 ABANDONED_TEXT = "the process forked in the middle of this call, so its result is incomplete"
 _USAGE = "launch takes a prepared plan, in0, in1, out, aux, scalars and scratch"
 _POLL_NANOSECONDS = 10_000_000
@@ -65,15 +66,47 @@ def emit_python(module: ir.Module, target: Target) -> None:
     """Write the built-in's functions into a module that has the plain entries."""
     main = ir.GlobalVariable(module, WORD, "main_thread")
     main.initializer = ir.Constant(WORD, 0)
+    table = ir.GlobalVariable(module, ir.ArrayType(WORD, len(Foreign)), "foreign")
+    table.initializer = ir.Constant(table.value_type, None)
+    code, _ = function(module, target, "entry.foreign")
+    code.finish(code.builder.ptrtoint(symbol("foreign"), WORD))
     _emit_set_main(module, target)
     _emit_data(module, target)
     _emit_poll(module, target)
     _emit_python(module, target)
 
 
-def object_address(code: Code, thing: object) -> Value:
-    """A Python object that lives for ever."""
-    return code.builder.inttoptr(code.int(id(thing)), POINTER)
+class Foreign(IntEnum):
+    """Addresses that differ from process to process: objects that live for ever, and functions of
+    numpy. The code has a table of them, so that it can be kept on disk; `know` fills it."""
+
+    ARRAY = 0  # the type numpy.ndarray
+    NONE = 1
+    TYPE_ERROR = 2
+    RUNTIME_ERROR = 3
+    NEW_ARRAY = 4  # functions of numpy's C API
+    AS_SCALAR = 5
+
+
+_OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`
+
+
+def foreign(code: Code, what: Foreign) -> Value:
+    """An address of the table."""
+    return code.pointer(symbol("foreign"), what)
+
+
+def know(table: int, new_array: int, as_scalar: int) -> None:
+    """Fill the table."""
+    addresses = [*map(id, _OBJECTS), new_array, as_scalar]
+    for at, address in enumerate(addresses):
+        ctypes.c_int64.from_address(table + 8 * at).value = address
+
+
+def is_array(code: Code, thing: Value) -> Value:
+    """Whether an object is a plain array."""
+    kind = code.word(code.at(thing, TYPE_AT), 0)
+    return code.equal(kind, code.word(symbol("foreign"), Foreign.ARRAY))
 
 
 def _emit_set_main(module: ir.Module, target: Target) -> None:
@@ -89,8 +122,7 @@ def _main_thread() -> Value:
 def _emit_data(module: ir.Module, target: Target) -> None:
     """The data address of an array; 0 for any other object."""
     code, (thing,) = function(module, target, "entry.data", "thing")
-    kind = code.word(code.at(thing, TYPE_AT), 0)
-    with code.when(code.equal(kind, id(np.ndarray))):
+    with code.when(is_array(code, thing)):
         code.leave(code.word(code.at(thing, _DATA_AT), 0))
     code.finish(code.int(0))
 
@@ -130,7 +162,7 @@ def _emit_python(module: ir.Module, target: Target) -> None:
     )
     expected = 1 + len(ARGUMENTS)
     with code.when(code.builder.not_(code.equal(count, expected))):
-        raise_error(code, TypeError, text(module, "usage", _USAGE))
+        raise_error(code, Foreign.TYPE_ERROR, text(module, "usage", _USAGE))
     values = words(code, expected)
     _take_arguments(code, given, values, expected)
     own = words(code, PREPARED_WORDS)
@@ -143,7 +175,7 @@ def _emit_python(module: ir.Module, target: Target) -> None:
     run_prepared(code, own)
     with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
         raise_cancelled(code, module)
-    none = object_address(code, None)
+    none = foreign(code, Foreign.NONE)
     code.call("Py_IncRef", VOID, [none])
     code.finish(none)
 
@@ -152,8 +184,7 @@ def _take_arguments(code: Code, given: Value, values: Value, count: int) -> None
     """Arrays as their data addresses, numbers as they are; anything else is an error."""
     with code.loop(count) as i:
         argument = code.pointer(given, i)
-        kind = code.word(code.at(argument, TYPE_AT), 0)
-        with code.either(code.equal(kind, id(np.ndarray))) as (array, number):
+        with code.either(is_array(code, argument)) as (array, number):
             with array:
                 code.set_word(values, i, code.word(code.at(argument, _DATA_AT), 0))
             with number:
@@ -177,7 +208,7 @@ def run_prepared(code: Code, record: Value) -> None:
 def raise_cancelled(code: Code, module: ir.Module) -> None:
     """Return what was raised by a signal handler, or that the call was abandoned."""
     with code.when(null(code, code.call("PyErr_Occurred", POINTER, []))):
-        raise_error(code, RuntimeError, text(module, "abandoned", ABANDONED_TEXT))
+        raise_error(code, Foreign.RUNTIME_ERROR, text(module, "abandoned", ABANDONED_TEXT))
     code.leave(ir.Constant(POINTER, None))
 
 
@@ -207,9 +238,9 @@ def text(module: ir.Module, name: str, content: str) -> Value:
     return symbol(name)
 
 
-def raise_error(code: Code, kind: type[Exception], message: Value) -> None:
+def raise_error(code: Code, kind: Foreign, message: Value) -> None:
     """Return to Python with an exception."""
-    code.call("PyErr_SetString", VOID, [object_address(code, kind), message])
+    code.call("PyErr_SetString", VOID, [foreign(code, kind), message])
     code.leave(ir.Constant(POINTER, None))
 
 

@@ -4,21 +4,24 @@ Kernels are leaf code: their object file is flattened (`jit/blob.py`), which ref
 symbols and writable data, and copied into an arena that is never unloaded (`jit/arena.py`). The
 driver and the team, which call the C library, and every platform without ELF or memfd go through
 LLVM's own loader. Compiled modules are dropped; an in-memory cache maps kernel descriptions to
-addresses.
+addresses, and one on disk to their code (`jit/store.py`).
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from tensorop.config import DEBUG
 from tensorop.debug import Level, show
+from tensorop.jit import store
 from tensorop.jit.arena import Arena
 from tensorop.jit.blob import flatten
 from tensorop.jit.target import Target, current_target
@@ -27,6 +30,8 @@ from tensorop.jit.target import Target, current_target
 class Kernel(Protocol):
     """A kernel description: hashable data that can generate its own module."""
 
+    @property
+    def name(self) -> str: ...
     def __hash__(self) -> int: ...
     def generate(self, target: Target) -> ir.Module: ...
 
@@ -60,8 +65,8 @@ def assembly(module: ir.Module, target: Target) -> str:
         return str(_machine(target).emit_assembly(parse(module, target)))
 
 
-def load_kernel(module: ir.Module, target: Target) -> int:
-    """Compile leaf code; returns the address of the function that has the module's name.
+def load_kernel(kernel: Kernel, target: Target) -> int:
+    """Compile leaf code, or take it from the disk; returns the address of its function.
 
     Raises
     ------
@@ -70,15 +75,45 @@ def load_kernel(module: ir.Module, target: Target) -> int:
     """
     with _lock:
         if not (sys.platform == "linux" and Arena.available()):
-            return load_linked(module, target, module.name)[module.name]
-        code, symbols = flatten(_machine(target).emit_object(parse(module, target)))
-        return _arena.add(code) + symbols[module.name]
+            return load_linked(lambda: kernel.generate(target), target, [kernel.name])[kernel.name]
+        # The store knows the source of our generators only; and what is printed must be made.
+        keeps = type(kernel).__module__.startswith(__package__) and not DEBUG.value
+        kept = store.load(repr(kernel), target) if keeps else None
+        if kept is None:
+            kept = _leaf_code(kernel, target)
+            if keeps:
+                store.save(repr(kernel), target, kept)
+        (start,) = _START.unpack_from(kept)
+        return _arena.add(kept[_START.size :]) + int(start)
 
 
-def load_linked(module: ir.Module, target: Target, *names: str) -> dict[str, int]:
-    """Compile code that may call functions of the process; returns the addresses of `names`."""
+_START = struct.Struct("<q")  # where the function begins, before the code
+
+
+def _leaf_code(kernel: Kernel, target: Target) -> bytes:
+    module = kernel.generate(target)
+    show(Level.IR, lambda: str(module))
+    show(Level.ASSEMBLY, lambda: assembly(module, target))
+    code, symbols = flatten(_machine(target).emit_object(parse(module, target)))
+    return _START.pack(symbols[kernel.name]) + code
+
+
+def load_linked(
+    generate: Callable[[], ir.Module], target: Target, names: Sequence[str], what: str = ""
+) -> dict[str, int]:
+    """Compile code that may call functions of the process; returns the addresses of `names`.
+
+    what: describes the code, so that it can be kept on disk; it is not where this is empty.
+    """
     with _lock:
-        engine = llvm.create_mcjit_compiler(parse(module, target), _jit_machine(target))
+        machine = _jit_machine(target)
+        code = store.load(what, target) if what else None
+        if code is None:
+            code = machine.emit_object(parse(generate(), target))
+            if what:
+                store.save(what, target, code)
+        engine = llvm.create_mcjit_compiler(parse(ir.Module("linked"), target), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _engines.append(engine)
         return {name: engine.get_function_address(name) for name in names}
@@ -99,16 +134,13 @@ def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
         with _lock:
             address = _addresses.get(key)
             if address is None:
-                module = kernel.generate(target)
-                show(Level.IR, lambda: str(module))
-                show(Level.ASSEMBLY, lambda: assembly(module, target))
-                address = load_kernel(module, target)
+                address = load_kernel(kernel, target)
                 _addresses[key] = address
     return address
 
 
 def kernels_compiled() -> int:
-    """How many kernels this process has compiled."""
+    """How many kernels this process has compiled, or found on disk."""
     return len(_addresses)
 
 

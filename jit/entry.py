@@ -18,6 +18,7 @@ one prepared plan may run in many threads and again inside itself (from a signal
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -111,29 +112,36 @@ def _machine() -> Machine:
     names += builtin.FUNCTIONS if python else []
     api = array_api() if python else None
     names += WARM_FUNCTIONS if api else []
-    at = load_linked(driver_module(target, team=team, python=python, api=api), target, *names)
+    warm = api is not None
+    at = load_linked(
+        lambda: driver_module(target, team=team, python=python, warm=warm),
+        target,
+        names,
+        f"driver {team} {python} {warm} of {sys.version}, numpy {np.__version__}",
+    )
     ffi = FFI()
     execute = ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])
     launch_plain = _plain(
         ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"])
     )
-    launch, warm = launch_plain, None
+    launch, known = launch_plain, None
+    if python:
+        table = int(ffi.cast("intptr_t(*)(void)", at["entry.foreign"])())
+        builtin.know(table, *(api or (0, 0)))
     if python and builtin.reads_arrays(ffi.cast("intptr_t(*)(intptr_t)", at["entry.data"])):
         builtin.follow_main_thread(ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
         launch = builtin.make("launch", at["entry.python"], _LAUNCH)
         if api:
             table = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
-            warm = Warm(builtin.make("warm", at["entry.warm"], _WARM), table)
+            known = Warm(builtin.make("warm", at["entry.warm"], _WARM), table)
     address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
     if team:
         forked = ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
         os.register_at_fork(after_in_child=lambda: forked(address))
-    return Machine(launch, launch_plain, execute, address, warm)
+    return Machine(launch, launch_plain, execute, address, known)
 
 
-def driver_module(
-    target: Target, *, team: bool, python: bool, api: list[int] | None = None
-) -> ir.Module:
+def driver_module(target: Target, *, team: bool, python: bool, warm: bool = False) -> ir.Module:
     """The module of the driver, the team and the entries."""
     module = ir.Module("driver")
     emit_system(module, target)
@@ -145,8 +153,8 @@ def driver_module(
     _emit_launch(module, target)
     if python:
         builtin.emit_python(module, target)
-    if api:
-        emit_warm(module, target, api)
+    if warm:
+        emit_warm(module, target)
     _hurry(module)
     return module
 

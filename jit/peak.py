@@ -36,6 +36,11 @@ class PeakKernel:
 
     dtype: str
 
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        return f"peak_{self.dtype}"
+
     def chains(self, target: Target) -> int:
         """Independent accumulators: as many as stay in registers beside x and y."""
         return 24 if target.registers >= 32 else 12
@@ -51,7 +56,7 @@ class PeakKernel:
         element, suffix, _ = _ELEMENTS[self.dtype]
         lanes = self.lanes(target)
         vector = ir.VectorType(element, lanes)
-        code = Code(target, f"peak_{self.dtype}")
+        code = Code(target, self.name)
         memory = code.pointer(code.descriptor, VECTORS)
         x, y = code.load(memory, vector), code.load(code.at(memory, target.vector_bytes), vector)
 

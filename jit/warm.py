@@ -24,6 +24,7 @@ from llvmlite import ir
 from tensorop.jit import builtin
 from tensorop.jit.abi import CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
+from tensorop.jit.builtin import Foreign
 from tensorop.jit.records import PREPARED_WORDS, cell, function, null, symbol, words
 from tensorop.jit.target import Target
 
@@ -69,9 +70,9 @@ class Record(IntEnum):
     WORDS = OUT + Array.WORDS
 
 
-def array_api() -> list[int] | None:
-    """Addresses of numpy's C functions, None where they, or an array's fields, are not as expected
-    or several threads may run Python at once."""
+def array_api() -> tuple[int, int] | None:
+    """Addresses of numpy's C functions for a new array and for its scalar, None where they, or an
+    array's fields, are not as expected, or several threads may run Python at once."""
     umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     capsule = getattr(umath, "_ARRAY_API", None)
     free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -82,7 +83,8 @@ def array_api() -> list[int] | None:
     start = pointer(capsule, None)
     table = (ctypes.c_void_p * (_NEW_ARRAY + 1)).from_address(start)
     known = table[_ARRAY_TYPE] == id(np.ndarray) and table[_DTYPE_TYPE] == id(np.dtype)
-    return [address or 0 for address in table] if known else None
+    new_array, as_scalar = table[_NEW_ARRAY], table[_AS_SCALAR]
+    return (new_array, as_scalar) if known and new_array and as_scalar else None
 
 
 def _fields_are_known() -> bool:
@@ -120,7 +122,7 @@ def hashed(key: int, shapes: tuple[tuple[int, ...], ...], makes: bool) -> int:
     return (value ^ (value >> 15)) % SLOTS
 
 
-def emit_warm(module: ir.Module, target: Target, api: list[int]) -> None:
+def emit_warm(module: ir.Module, target: Target) -> None:
     """Write the function into a module that has the entries and `builtin`'s functions."""
     table = ir.GlobalVariable(module, ir.ArrayType(WORD, SLOTS), "warm_table")
     table.initializer = ir.Constant(table.value_type, None)
@@ -130,7 +132,7 @@ def emit_warm(module: ir.Module, target: Target, api: list[int]) -> None:
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
-    _emit_warm(module, target, api)
+    _emit_warm(module, target)
 
 
 def _count(code: Code, array: Value) -> Value:
@@ -226,27 +228,29 @@ def _emit_overlaps(module: ir.Module, target: Target) -> None:
     code.finish(code.builder.zext(both, WORD))
 
 
-def _emit_warm(module: ir.Module, target: Target, api: list[int]) -> None:
+def _emit_warm(module: ir.Module, target: Target) -> None:
     code, (_, given, count) = function(
         module, target, "entry.warm", "self", "given", "count:", result=POINTER
     )
-    none = builtin.object_address(code, None)
+    none = builtin.foreign(code, Foreign.NONE)
     with code.when(code.builder.not_(code.equal(count, 2))):
-        builtin.raise_error(code, TypeError, builtin.text(module, "warm_usage", "(operands, out)"))
+        builtin.raise_error(
+            code, Foreign.TYPE_ERROR, builtin.text(module, "warm_usage", "(operands, out)")
+        )
     operands, asked = code.pointer(given, 0), code.pointer(given, 1)
     items = code.at(operands, _ITEMS_AT)
     three = code.equal(code.word(code.at(operands, object.__basicsize__), 0), 3)
     with code.when(code.builder.not_(three)):
         _unknown(code, none)
     key, a, b = code.word(items, 0), code.pointer(items, 1), code.pointer(items, 2)
-    makes = code.equal(code.builder.ptrtoint(asked, WORD), id(None))
+    makes = code.equal(code.builder.ptrtoint(asked, WORD), code.builder.ptrtoint(none, WORD))
     out = code.builder.select(makes, ir.Constant(POINTER, None), asked)
     for array in (a, b):
-        with code.when(code.builder.not_(_is_array(code, array))):
+        with code.when(code.builder.not_(builtin.is_array(code, array))):
             _unknown(code, none)
     with (
         code.when(code.builder.not_(makes)),
-        code.when(code.builder.not_(_is_array(code, asked))),
+        code.when(code.builder.not_(builtin.is_array(code, asked))),
     ):
         _unknown(code, none)
     record_at = code.call("warm.find", WORD, [key, a, b, out])
@@ -256,7 +260,7 @@ def _emit_warm(module: ir.Module, target: Target, api: list[int]) -> None:
     rank = code.word(record, Record.OUT + Array.RANK)
     keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
     at_a, at_b = _field(code, a, _FIELDS), _field(code, b, _FIELDS)
-    result, place = _result(code, api, record, makes, asked, at_a, at_b, none)
+    result, place = _result(code, record, makes, asked, at_a, at_b, none)
     swaps = code.nonzero(code.word(record, Record.SWAPS))
     in0 = code.builder.select(swaps, at_b, at_a)
     in1 = code.builder.select(swaps, at_a, at_b)
@@ -271,7 +275,7 @@ def _emit_warm(module: ir.Module, target: Target, api: list[int]) -> None:
         code.call("Py_DecRef", VOID, [result])
         builtin.raise_cancelled(code, module)
     with code.when(code.builder.and_(makes, code.equal(rank, 0))):
-        scalar = code.builder.inttoptr(code.int(api[_AS_SCALAR]), POINTER)
+        scalar = builtin.foreign(code, Foreign.AS_SCALAR)
         code.leave(code.call_address(scalar, POINTER, [result]))
     code.finish(result)
 
@@ -281,13 +285,8 @@ def _unknown(code: Code, none: Value) -> None:
     code.leave(none)
 
 
-def _is_array(code: Code, thing: Value) -> Value:
-    return code.equal(code.word(code.at(thing, builtin.TYPE_AT), 0), id(np.ndarray))
-
-
 def _result(
     code: Code,
-    api: list[int],
     record: Value,
     makes: Value,
     asked: Value,
@@ -305,8 +304,8 @@ def _result(
         layout = (cell(code, described, Array.SHAPE), cell(code, described, Array.STRIDES))
         nothing = ir.Constant(POINTER, None)
         rank = code.builder.trunc(code.word(described, Array.RANK), INT32)
-        make = code.builder.inttoptr(code.int(api[_NEW_ARRAY]), POINTER)
-        kind = builtin.object_address(code, np.ndarray)
+        make = builtin.foreign(code, Foreign.NEW_ARRAY)
+        kind = builtin.foreign(code, Foreign.ARRAY)
         flags = code.builder.trunc(code.int(0), INT32)
         made = code.call_address(
             make, POINTER, [kind, dtype, rank, *layout, nothing, flags, nothing]

@@ -1,8 +1,9 @@
-"""The command line: `python -m tensorop bench`, `report`, `tune`, `info` and `explain`.
+"""The command line: `python -m tensorop bench`, `report`, `tune`, `cache`, `info` and `explain`.
 
     python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
     python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
     python -m tensorop tune "ij,jk->ik" i=512,j=512,k=512 [--dtype f64] [--seconds 5]
+    python -m tensorop cache info|clear
     python -m tensorop info
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
@@ -29,7 +30,8 @@ from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
 from tensorop.bench.report import Table, as_json, heading, machine_facts, summary
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
-from tensorop.config import FLAGS
+from tensorop.config import CACHE, FLAGS
+from tensorop.jit import store
 from tensorop.optimizer.machine import host_machine
 from tensorop.tuning import SECONDS, worthwhile
 from tensorop.tuning_store import folder
@@ -98,6 +100,8 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="FILE", help="where to write it (default: print it)")
     report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
+    cache = commands.add_parser("cache", help="the compiled code that is kept on disk")
+    cache.add_argument("action", choices=("info", "clear"), help="say how much it is, or remove it")
     tune = commands.add_parser("tune", help="search for the fastest schedule, and keep it on disk")
     tune.add_argument("--seconds", type=float, default=SECONDS, help="default %(default)s a step")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
@@ -238,6 +242,18 @@ def tune(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def cache(arguments: argparse.Namespace) -> int:
+    """Say what is kept on disk, or remove it."""
+    if arguments.action == "clear":
+        print(f"{store.clear()} files removed from {store.folder()}")
+        return 0
+    files = store.files()
+    size = sum(path.stat().st_size for path in files)
+    off = "" if CACHE.value else " (TENSOROP_CACHE=0: not used)"
+    print(f"{len(files)} files, {size / 2**20:.1f} MiB, in {store.folder()}{off}")
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = parser().parse_args(argv)
@@ -248,6 +264,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return report(arguments)
         if arguments.command == "tune":
             return tune(arguments)
+        if arguments.command == "cache":
+            return cache(arguments)
         return info() if arguments.command == "info" else explain(arguments)
     except UsageError as error:
         print(f"tensorop: {error}", file=sys.stderr)

@@ -18,11 +18,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from tensorop._version import __version__
-from tensorop.config import CACHE_DIR
 from tensorop.ir import TensorOp
+from tensorop.jit.store import root
 from tensorop.optimizer.choice import Choice, check
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import moved
@@ -32,8 +30,7 @@ FORMAT = 1
 
 def folder() -> Path:
     """Where the files are; it need not exist."""
-    root = CACHE_DIR.value or platformdirs.user_cache_dir("tensorop")
-    return Path(root) / "tuning"
+    return root() / "tuning"
 
 
 def load(op: TensorOp, threads: int, machine: Machine) -> Choice | None:

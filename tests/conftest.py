@@ -1,17 +1,22 @@
 """Golden files: generated text is tested as text, and written anew with `--update-golden`.
 
+Compiled code is not kept on disk, so that tests run what the generators write now (test_store.py
+tests the keeping).
+
 The hypothesis profile "few" is for runs that only look whether something works at all: the other
 instruction sets (test_targets.py).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+os.environ["TENSOROP_CACHE"] = "0"
 settings.register_profile("few", max_examples=10)
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -182,7 +182,8 @@ def crowd() -> int:
 
 def _loaded(code: Code) -> int:
     code.finish()
-    return load_linked(code.module, current_target(), code.module.name)[code.module.name]
+    name = code.module.name
+    return load_linked(lambda: code.module, current_target(), [name])[name]
 
 
 # as meaning

@@ -24,9 +24,10 @@ class Adds:
     """Adds a constant to word 0 of the frame."""
 
     amount: int
+    name = "adds"
 
     def generate(self, target: Target):
-        code = Code(target, "adds")
+        code = Code(target, self.name)
         code.set_word(code.frame, 0, code.add(code.word(code.frame, 0), self.amount))
         return code.finish()
 
