@@ -1,8 +1,9 @@
 """A `Program` with its kernels: what a warm call of einsum runs.
 
 In go the arrays of one call, out comes the result. Everything was decided before, so that the usual
-call, one step on the caller's own arrays, is an allocation and a call of the back end. A `Call` is
-immutable and may be run by many threads at once: temporaries belong to the run.
+call, one step on the caller's own arrays, is an allocation and a call of the back end. A `Call` may
+be run by many threads at once: temporaries belong to the run, and all that it changes is a count of
+how often it was asked for, which may be off.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 
 if TYPE_CHECKING:
-    from tensorop.executable import AnyExecutable
+    from tensorop.runnable import Runnable
 
 
 @cache
@@ -122,7 +123,7 @@ class Call:
         _back_end().learn(key, layouts, self, self._plan, **facts)
 
     @property
-    def executables(self) -> tuple[AnyExecutable, ...]:
+    def executables(self) -> tuple[Runnable, ...]:
         """One for every step of the program."""
         return self._executables
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.divide import divide
 from tensorop.optimizer.normalise import normalise
+from tensorop.runnable import Operand, Plan, Runnable
 from tensorop.threads import get_num_threads
 
-Operand = Any  # an array or an address
 _BYTE = np.dtype(np.uint8)
 
 
@@ -24,12 +24,12 @@ class DividedSum:
 
     note = "the sum is divided among threads: partial results, then their sum"
 
-    def __init__(self, op: TensorOp, threads: int | None, plan: Callable[[TensorOp], Any]) -> None:
+    def __init__(self, op: TensorOp, threads: int | None, plan: Plan) -> None:
         self.op, self.threads = op, threads
         self._plan = plan
-        self._ready: dict[int, Any] = {}
+        self._ready: dict[int, Runnable | _Parts] = {}
 
-    def _for_threads(self) -> Any:
+    def _for_threads(self) -> Runnable | _Parts:
         """What runs for the setting of threads in force: the parts, or the operation as a whole."""
         count = self.threads or get_num_threads()
         if count not in self._ready:
@@ -49,14 +49,14 @@ class DividedSum:
         beta: Any = None,
         bias: Operand | None = None,
     ) -> None:
-        """As `Executable.run`."""
+        """As `Runnable.run`."""
         self._for_threads().run(arrays, alpha, beta, bias)
 
 
 class _Parts:
     """The executables of the parts."""
 
-    def __init__(self, divided: Any, plan: Callable[[TensorOp], Any]) -> None:
+    def __init__(self, divided: Any, plan: Plan) -> None:
         size = element(divided.main.dtype).size
         self._bytes = divided.size * size
         self._offsets = [offset * size for offset in divided.offsets]
@@ -68,8 +68,8 @@ class _Parts:
         steps = (self._main, self._rest, self._total)
         return tuple(s for step in steps if step is not None for s in step.schedules)
 
-    def run(self, arrays: Sequence[Operand], alpha: Any, beta: Any, bias: None) -> None:
-        """As `Executable.run`; a divided sum has no first touch that would start from a bias."""
+    def run(self, arrays: Sequence[Operand], alpha: Any, beta: Any, bias: object) -> None:
+        """As `Runnable.run`; a divided sum has no first touch that would start from a bias."""
         *inputs, out = arrays
         partial = vector(self._bytes, _BYTE)
         self._main.run((*inputs, partial))

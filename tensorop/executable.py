@@ -31,12 +31,12 @@ from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
 from tensorop.optimizer.realign import moved, realign
 from tensorop.rearranged import Rearranged
+from tensorop.runnable import Operand, Runnable
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
 from tensorop.threads import get_num_threads
 from tensorop.widened import Widened, cuts_sums
 
 __all__ = [
-    "AnyExecutable",
     "Executable",
     "cache_clear",
     "executable_of",
@@ -47,7 +47,6 @@ __all__ = [
     "single_plan",
 ]
 
-Array = np.ndarray[Any, Any]
 CACHED = 8192  # executables
 MANY = 64  # threads: a sum that is not even divided among so many never is
 _NO_OPERAND = -1
@@ -105,23 +104,12 @@ class Executable:
 
     def run(
         self,
-        arrays: Sequence[Array],
+        arrays: Sequence[Operand],
         alpha: Any = None,
         beta: Any = None,
-        bias: Array | None = None,
+        bias: Operand | None = None,
     ) -> None:
-        """Run it: out = alpha * main(in0, in1) + beta * out.
-
-        Parameters
-        ----------
-        arrays : in0[, in1], out
-            Plain arrays of which only the address of the first element counts.
-        alpha, beta : scalar of the compute dtype, or None
-            None: 1 and 0. Where beta is 0, out is not read. A first touch decides beta: what it
-            leaves in out is added to as it is.
-        bias : array, optional
-            What a first touch `copy` starts from, laid out as out.
-        """
+        """As `Runnable.run`."""
         stages = self._ready.get(self.threads or get_num_threads())
         if stages is None:
             stages = self._stages(get_num_threads())
@@ -199,9 +187,6 @@ def _show(op: TensorOp, schedules: list[Schedule]) -> None:
     show(Level.PASSES, lambda: "\n".join(lines))
 
 
-AnyExecutable = Executable | Widened | Rearranged | DividedSum
-
-
 @cache
 def scalar_type(dtype: str) -> np.dtype[Any]:
     """The numpy dtype of alpha and beta: that of the accumulator."""
@@ -219,7 +204,7 @@ def _words(alpha: int, beta: int, dtype: np.dtype[Any]) -> Words:
 
 
 @lru_cache(maxsize=CACHED)
-def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
+def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation, optimised.
 
     Parameters
@@ -232,25 +217,25 @@ def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
 
 
 @lru_cache(maxsize=CACHED)
-def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> AnyExecutable:
+def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:
     """The executable of an explicit operation: as written, or optimised."""
     return executable_of(op, threads) if optimize else _as_it_lies(op, False, threads)
 
 
-def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> AnyExecutable:
+def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> Runnable:
     """A new executable, optimised. It is not kept: `plan_for` does that."""
     if choice == MODEL and threads != 1 and divide(normalise(op).op, MANY) is not None:
         return DividedSum(op, threads, lambda part: _undivided(part, threads, MODEL))
     return _undivided(op, threads, choice)
 
 
-def _undivided(op: TensorOp, threads: int | None, choice: Choice) -> AnyExecutable:
+def _undivided(op: TensorOp, threads: int | None, choice: Choice) -> Runnable:
     machine = host_machine()
     parts = realign(op, machine) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:
         return _as_it_lies(op, True, threads, choice)
 
-    def main(part: TensorOp) -> AnyExecutable:
+    def main(part: TensorOp) -> Runnable:
         return _as_it_lies(part, True, threads, choice)
 
     return Rearranged(parts, machine, main, lambda part: _as_it_lies(part, True, threads))
@@ -272,7 +257,7 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
     return parts.cycles, tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
 
 
-def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
+def single_plan(executable: Runnable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
     """The one plan that every call without alpha and beta runs as it is, and which operands are its
     in0, in1, out and bias; None where a call has several, or the threads in force to look up."""
     if not isinstance(executable, Executable) or executable.threads is None:
@@ -283,7 +268,7 @@ def single_plan(executable: AnyExecutable) -> tuple[Prepared, tuple[int, int, in
     return stages[0].plan, stages[0].operands
 
 
-def sum_of(op: TensorOp, threads: int | None) -> AnyExecutable:
+def sum_of(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
     tensors = op.tensors
     if op.main == Primitive.CONJ:

@@ -1,8 +1,8 @@
 """The records that the generated function of `jit/warm.py` reads: calls that were seen before.
 
-A call is learnt when a single plan serves it as it is: two operands, no scratch, a result that
-numpy allocates. A table holds some hundreds; a record that had to give way to another one is learnt
-anew when its call comes again.
+A call is learnt when a single plan serves it as it is: two operands, little scratch (it lies on the
+stack), a result that numpy allocates or that is given. A table has SLOTS places; a record that had
+to give way to another one is learnt anew when its call comes again.
 """
 
 from __future__ import annotations
@@ -53,11 +53,14 @@ def learn(
     key : object
         See `warm.py`.
     layouts : (shape, strides, dtype) of both operands and the result
-        What the plan was made for. makes: the result is a new array.
+        What the plan was made for.
     call : object
         Keeps the plan alive.
     plan : Prepared
-        swaps: whether its in0 is the second operand.
+    makes : bool
+        The result is a new array.
+    swaps : bool
+        The second operand is the plan's in0.
     """
     entry = machine().warm
     if (

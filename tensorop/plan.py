@@ -20,7 +20,6 @@ from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of
 from tensorop.errors import EinsumError
-from tensorop.executable import AnyExecutable
 from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
@@ -30,6 +29,7 @@ from tensorop.jit.target import current_target
 from tensorop.memory import release
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
+from tensorop.runnable import Runnable
 from tensorop.tree import Step
 
 Array = np.ndarray[Any, Any]
@@ -128,7 +128,7 @@ class Plan:
         return self._call.program.steps
 
     @property
-    def executables(self) -> tuple[AnyExecutable, ...]:
+    def executables(self) -> tuple[Runnable, ...]:
         """One for every step, in order."""
         return self._call.executables
 

@@ -7,19 +7,18 @@ along one dimension, so that a temporary is used while it is in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tensorop.ir import DimType, Schedule, TensorOp
+from tensorop.ir import DimType, Schedule
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import Realigned
+from tensorop.runnable import Operand, Plan
 
-Operand = Any  # an array or an address
-Plan = Callable[[TensorOp], Any]
 _BYTE = np.dtype(np.uint8)
 
 
@@ -57,7 +56,7 @@ class Rearranged:
         beta: Any = None,
         bias: Operand | None = None,
     ) -> None:
-        """As `Executable.run`."""
+        """As `Runnable.run`."""
         if len(self._pieces) == 1:
             self._pieces[0][1].run(arrays, alpha, beta, bias)
             return

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tensorop import executable, tuning_store
-from tensorop.executable import AnyExecutable, executable_of
+from tensorop.executable import executable_of
 from tensorop.ir import CONTRACTIONS, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.choice import DECISIONS, MODEL, Choice, alternatives
@@ -31,6 +31,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import LEAST_POINTS, moves, realign
 from tensorop.optimizer.regime import choose
+from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
 
 SECONDS = 5.0  # that a search takes about, unless single calls take longer
@@ -53,7 +54,7 @@ class Found:
     tried: int
 
 
-def plan_for(op: TensorOp, threads: int | None) -> AnyExecutable:
+def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation as a search found it best: now, or at an earlier time."""
     if not worthwhile(op):
         return executable.plan_for(op, threads)

@@ -7,7 +7,7 @@ cast to dense float32, the operation runs in it, and its result is rounded once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 from tensorop.ir import Dimension, DimType, ExecType, Loop, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.elements import element
 from tensorop.memory import vector
+from tensorop.runnable import Operand, Plan
 
-Array = np.ndarray[Any, Any]
 WIDE = "float32"
 
 
@@ -34,7 +34,7 @@ class Widened:
 
     note = "in float32, through temporaries: no kernel call holds the whole of a sum"
 
-    def __init__(self, op: TensorOp, plan: Callable[[TensorOp], Any]) -> None:
+    def __init__(self, op: TensorOp, plan: Plan) -> None:
         self.op = op
         self._sizes, strides = [], []
         self._casts = []
@@ -62,12 +62,12 @@ class Widened:
 
     def run(
         self,
-        arrays: Sequence[Array],
+        arrays: Sequence[Operand],
         alpha: Any = None,
         beta: Any = None,
-        bias: Array | None = None,
+        bias: Operand | None = None,
     ) -> None:
-        """As `Executable.run`."""
+        """As `Runnable.run`."""
         wide = [vector(size, np.dtype(np.float32)) for size in self._sizes]
         for cast, source, target in zip(self._casts[:-1], arrays[:-1], wide[:-1], strict=True):
             cast.run((source, target))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import tensorop
 from tensorop import reference
-from tensorop.executable import AnyExecutable, plan_for
+from tensorop.executable import plan_for
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import realign as passes
@@ -23,6 +23,7 @@ from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
 from tensorop.rearranged import Rearranged
+from tensorop.runnable import Runnable
 from tests.strategies import numpy_dtype
 from tests.test_blocked import draw
 
@@ -50,7 +51,7 @@ def contraction(spec: str, dtype: str = "float32", **sizes: int) -> TensorOp:
     return TensorOp(tensors, dimensions, Primitive.GEMM)
 
 
-def alone(op: TensorOp) -> AnyExecutable:
+def alone(op: TensorOp) -> Runnable:
     return plan_for(op, 1)
 
 
