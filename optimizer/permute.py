@@ -12,6 +12,7 @@ Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -37,6 +38,7 @@ BLOCK = 128  # positions of X and of Y in one call: source and target lines of a
 PAGE = 4096  # bytes of X that a large target is read on for: hardware prefetches within a page
 LONG_Y = 512  # positions of Y in a call then
 TABLE = 1 << 15  # positions of an axis that offset tables may cover
+PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
@@ -54,7 +56,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     # Half of a cache: source and target together are more than it holds.
     large = held > machine.l3 // 2 or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
     full = (PAGE // size, LONG_Y) if large else (FULL, FULL)
-    x_dims, y_dims = _grouped(op, full)
+    x_dims, y_dims, rest = _grouped(op, full)
+    op = op.with_dimensions((*rest, *y_dims, *x_dims))
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
     mode: Literal["along", "across"] = "along" if along else "across"
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
@@ -68,7 +71,6 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     block = balanced(x.size, PAGE // size if streaming else 4096 if along else BLOCK, 64)
     if block < x.size:
         body = (Loop("X", block, ExecType.SEQ, body),)
-    rest = [d for d in op.dimensions if d not in x_dims and d not in y_dims]
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     shared = 1
@@ -102,24 +104,43 @@ def _names(dims: list[Dimension]) -> str:
     return ", ".join(f"{d.name or d.type}={d.size}" for d in dims) or "nothing"
 
 
-def _grouped(op: TensorOp, full: tuple[int, int]) -> tuple[list[Dimension], list[Dimension]]:
+def _grouped(
+    op: TensorOp, full: tuple[int, int]
+) -> tuple[list[Dimension], list[Dimension], list[Dimension]]:
     """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
-    one in the target, while they are needed to fill a tile and the tables stay small."""
-    by_source = sorted(op.dimensions, key=lambda d: abs(d.strides[IN]) or 1 << 62)
-    by_target = sorted(op.dimensions, key=lambda d: abs(d.strides[OUT]))
+    one in the target, while they are needed to fill a tile, and as much of them as tables may
+    cover. And all others, which are loops."""
+    rest = list(op.dimensions)
     x: list[Dimension] = []
     y: list[Dimension] = []
-    shared_fastest = bool(by_source) and by_source[0] is by_target[0]
+
+    def nearest(tensor: int) -> Dimension:
+        return min(rest, key=lambda d: abs(d.strides[tensor]) or 1 << 62)
+
     for _ in op.dimensions:
-        for group, order, enough in ((x, by_source, full[0]), (y, by_target, full[1])):
-            if shared_fastest and group is y and not x:
-                continue
-            free = [d for d in order if not any(d is other for other in (*x, *y))]
+        for group, tensor, enough in ((x, IN, full[0]), (y, OUT, full[1])):
             size = _size(group)
-            if not free or (group and (size >= enough or size * free[0].size > TABLE)):
+            if not rest or (group and size >= enough):
                 continue
-            group.insert(0, free[0])
-    return x, y
+            whole = part = nearest(tensor)
+            others = [d for d in rest if d is not whole]
+            if group and size * whole.size > TABLE:
+                outer, part = _cut(whole, PART // size, TABLE // size)
+                if part.size < 2:
+                    continue
+                others.append(outer)
+            group.insert(0, part)
+            rest = others
+    return x, y, rest
+
+
+def _cut(d: Dimension, enough: int, most: int) -> tuple[Dimension, Dimension]:
+    """A dimension as a loop over parts and a part: the shortest of enough positions that divides
+    it, or, without one, the longest that is not too long."""
+    divisors = [n for n in range(1, min(most, d.size) + 1) if d.size % n == 0]
+    inner = next((n for n in divisors if n >= enough), divisors[-1])
+    strides = tuple(inner * s for s in d.strides)
+    return replace(d, size=d.size // inner, strides=strides), replace(d, size=inner)
 
 
 def _size(dims: list[Dimension]) -> int:

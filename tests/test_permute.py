@@ -89,3 +89,25 @@ def test_any_permutation(dtype: str, threads: int) -> None:
         execute(schedule, [source, memory[first:]], threads)
         np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str((shape, axes)))
     assert streamed > 20
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((60_000, 4, 3), (0, 2, 1)), ((4, 60_000, 3), (1, 0, 2)), ((61_001, 3, 5), (0, 2, 1))],
+)
+def test_a_long_dimension_is_taken_in_parts(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str
+) -> None:
+    """A tile of a few elements for each of many positions would be a call for each; a prime size
+    has no parts."""
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, 100, shape).astype(numpy_dtype(dtype))
+    out = np.zeros([shape[axis] for axis in axes], source.dtype)
+    op = operation(source.transpose(axes), out, dtype)
+    schedule = permute(op, HOST, 1)
+    schedule.verify()
+    calls = prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y"))
+    assert calls == 61_001 if shape[0] == 61_001 else calls < 20
+    execute(schedule, [source, out], 1)
+    np.testing.assert_array_equal(out, source.transpose(axes))
