@@ -37,7 +37,7 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-SUMMED_ROWS = 32  # rows summed across in one call: streams that the hardware prefetches
+SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
