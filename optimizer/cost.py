@@ -20,8 +20,7 @@ from tensorop.optimizer.batch import blocks_of
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange, output_axis, vectors_along_n
-from tensorop.optimizer.touch import STREAMS, follows, touch_block
-from tensorop.optimizer.touch import rows as rows_of
+from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
 
 LINE = 64  # bytes
 PAGE = 4096
@@ -245,9 +244,8 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     around = outside * op.size_of(DimType.C) / lane.size
     work = around * (whole * (plain + apart) + left * plain + ceil(lane.size / block) * CALL)
     memory = _transfer(held, held, machine)
-    streams = sum(prod(d.size for d in rows_of(op, t, lane)) for t in range(3))
     asked = blocks.whole and block < lane.size
-    begun = 0.0 if streams <= STREAMS else ASKED if asked else 1.0
+    begun = 0.0 if streams(op, lane, range(3)) <= STREAMS else ASKED if asked else 1.0
     for tensor, step in enumerate(lane.strides):
         run, mine = block * step * kind.size, _bytes(op, tensor)
         if run < PAGE:

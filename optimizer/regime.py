@@ -37,13 +37,13 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
+    straight = direct(op, machine)
     if lane_dimension(op) is not None:
-        as_matrices = direct_cycles if direct(op, machine) else product_cycles
+        as_matrices = product_cycles if straight is None else direct_cycles
         if batch_cycles(op, machine) < as_matrices(op, machine):
             return Regime("batch", "the batch is consecutive, and matrices are small")
     elif _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
-    straight = direct(op, machine)
     if straight is not None:
         return Regime("nest", straight)
     if _in_blocks(op, machine):

@@ -9,6 +9,7 @@ as many items as L2 holds are asked for, in rows as long as all of them, then us
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 
@@ -25,7 +26,9 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
     """The same schedule, with the operands of its batch asked for in blocks where that pays."""
     op = schedule.op
     dimension, block = touch_block(op, machine)
-    if dimension is None or schedule.axes == () or any(a.name == "X" for a in schedule.axes):
+    if schedule.shares > 1:  # blocks are what threads share
+        block = min(block, op.size_of(DimType.C) // (4 * schedule.shares))
+    if dimension is None or block < 2 or any(a.name == "X" for a in schedule.axes):
         return schedule
     old = next((a for a in schedule.axes if a.dimensions == (dimension,)), None)
     if old is None:
@@ -68,8 +71,8 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
 def touches(op: TensorOp, dimension: Dimension) -> tuple[Call, ...]:
     """A step for every tensor whose items along a batch dimension lie in short rows, if these are
     more than the hardware follows."""
-    short, streams = _short(op, dimension)
-    if streams <= STREAMS:
+    short, count = _short(op, dimension)
+    if count <= STREAMS:
         return ()
     return tuple(Call(TouchKernel(writes=t == op.out), (t,), ("X",)) for t in short)
 
@@ -79,8 +82,8 @@ def follows(op: TensorOp) -> bool:
     nearest = _nearest(op)
     if nearest is None:
         return False
-    short, streams = _short(op, nearest)
-    return len(short) == 3 and streams <= STREAMS
+    short, count = _short(op, nearest)
+    return len(short) == 3 and count <= STREAMS
 
 
 def _nearest(op: TensorOp) -> Dimension | None:
@@ -92,7 +95,7 @@ def _short(op: TensorOp, dimension: Dimension) -> tuple[list[int], int]:
     """The tensors whose items lie in short rows, that are long together, and how many rows."""
     steps = [_step(op, tensor, dimension) for tensor in range(3)]
     short = [t for t, step in enumerate(steps) if 0 < step < LONG <= step * dimension.size]
-    return short, sum(prod(d.size for d in rows(op, t, dimension)) for t in short)
+    return short, streams(op, dimension, short)
 
 
 def _step(op: TensorOp, tensor: int, dimension: Dimension) -> int:
@@ -100,7 +103,12 @@ def _step(op: TensorOp, tensor: int, dimension: Dimension) -> int:
     return dimension.strides[tensor] * element(op.tensors[tensor].dtype).size
 
 
-def rows(op: TensorOp, tensor: int, dimension: Dimension) -> list[Dimension]:
+def streams(op: TensorOp, dimension: Dimension, tensors: Iterable[int]) -> int:
+    """How many rows an item has in some tensors."""
+    return sum(prod(d.size for d in item_rows(op, t, dimension)) for t in tensors)
+
+
+def item_rows(op: TensorOp, tensor: int, dimension: Dimension) -> list[Dimension]:
     """The dimensions of an item whose positions are rows: what lies outside the batch."""
     step = abs(dimension.strides[tensor])
     return [d for d in op.dimensions if d.type != DimType.C and abs(d.strides[tensor]) > step]

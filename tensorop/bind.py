@@ -24,7 +24,7 @@ from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.jit.touch import TouchKernel, TouchWord
-from tensorop.optimizer.touch import rows
+from tensorop.optimizer.touch import item_rows
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
@@ -273,7 +273,7 @@ class _Binder(CopyWords):
         (tensor,), (name,) = call.tensors, call.axes
         (along,), size = self._axis(name).dimensions, self._element(tensor).size
         offsets = np.zeros(1, np.int64)
-        for d in rows(self.op, tensor, along):
+        for d in item_rows(self.op, tensor, along):
             steps = np.arange(d.size, dtype=np.int64) * (d.strides[tensor] * size)
             offsets = np.add.outer(offsets, steps).ravel()
         words = np.zeros(TouchWord.WORDS, np.int64)

@@ -19,14 +19,14 @@ from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
 from tensorop.jit.batch import BatchKernel, BatchWord, tile_of
-from tensorop.jit.compiler import kernel_address
+from tensorop.jit.compiler import assembly, kernel_address
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
-from tensorop.optimizer.touch import STREAMS, rows
+from tensorop.optimizer.touch import item_rows
 from tests.stream_calls import DTYPES, TARGETS, Block, numpy_dtype, wider
 from tests.test_blocked import execute
 
@@ -259,12 +259,28 @@ def test_exactly_the_block_is_asked_for() -> None:
     schedule = optimise(op, Machine(current_target(), 4 << 10, 256 << 10, 1 << 20), 1)
     along = schedule.axis("X").dimensions[0]
     for tensor in range(3):
-        size = prod(d.size for d in rows(schedule.op, tensor, along))
-        bound = bind(schedule, current_target())
-        table = next(
-            t for t in touch_tables(bound.kept) if len(t) == size and len(t) > STREAMS // 3
-        )
+        assert prod(d.size for d in item_rows(schedule.op, tensor, along)) == 20
+    tables = touch_tables(bind(schedule, current_target()).kept)
+    assert len(tables) == 3
+    for table in tables:
         np.testing.assert_array_equal(table, np.arange(20) * 300 * 20 * 4)
+
+
+def test_every_thread_has_blocks_to_ask_for() -> None:
+    """However much a cache holds, there are several blocks for each share."""
+    machine = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    for threads in (1, 2, 8):
+        schedule = optimise(interleaved(1200, 20), machine, threads)
+        block = next(s for _, s in schedule.steps() if getattr(s, "axis", "") == "X").block
+        assert block == (109 if threads == 1 else min(109, 1200 // (4 * threads)))
+
+
+@pytest.mark.parametrize("kernel", [TouchKernel(), TouchKernel(writes=True)])
+def test_touching_is_asking(kernel: TouchKernel) -> None:
+    """It is not seen in results: the code must have the instruction, and read no element."""
+    text = assembly(kernel.generate(current_target()), current_target())
+    assert "prefetch" in text or "prfm" in text
+    assert "vmov" not in text
 
 
 def touch_tables(kept: tuple[NDArray[np.int64], ...]) -> list[NDArray[np.int64]]:
