@@ -139,7 +139,7 @@ def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
     return address
 
 
-def kernels_compiled() -> int:
+def kernels_loaded() -> int:
     """How many kernels this process has compiled, or found on disk."""
     return len(_addresses)
 

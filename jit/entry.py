@@ -117,7 +117,7 @@ def _machine() -> Machine:
         lambda: driver_module(target, team=team, python=python, warm=warm),
         target,
         names,
-        f"driver {team} {python} {warm} of {sys.version}, numpy {np.__version__}",
+        f"driver {team} {python} {warm} for {sys.version} {object.__basicsize__} {np.__version__}",
     )
     ffi = FFI()
     execute = ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])

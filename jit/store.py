@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 import platformdirs
 
 from tensorop import ir
+from tensorop._version import __version__
 from tensorop.config import CACHE, CACHE_DIR
 from tensorop.jit.target import Target
 
@@ -47,7 +48,10 @@ def folder() -> Path:
 
 def files() -> list[Path]:
     """All files, the oldest first."""
-    found = [(path.stat().st_mtime, path) for path in folder().glob("*.bin")]
+    found = []
+    for path in folder().glob("*"):
+        with contextlib.suppress(OSError):  # another process may have removed it
+            found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found)]
 
 
@@ -60,8 +64,8 @@ def load(what: str, target: Target) -> bytes | None:
     """What was kept under a description, None where nothing was."""
     if not CACHE.value:
         return None
-    key = _key(what, target)
     try:
+        key = _key(what, target)
         if not _ours(os.stat(folder())):
             return None
         with open(_path(key), "rb") as file:
@@ -78,8 +82,8 @@ def save(what: str, target: Target, content: bytes) -> None:
     """Keep something under a description, if that is possible."""
     if not CACHE.value:
         return
-    key = _key(what, target)
     with contextlib.suppress(OSError):
+        key = _key(what, target)
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _ours(os.stat(folder())):
             return
@@ -119,7 +123,8 @@ def _facts() -> str:
     source = hashlib.sha256()
     for path in _sources():
         source.update(path.read_bytes())
-    return f"{source.hexdigest()} llvmlite {llvmlite.__version__} LLVM {llvm.llvm_version_info}"
+    versions = f"llvmlite {llvmlite.__version__} LLVM {llvm.llvm_version_info}"
+    return f"{source.hexdigest()} {__version__} {versions}"
 
 
 def _sources() -> Iterator[Path]:

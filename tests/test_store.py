@@ -168,3 +168,15 @@ def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["cache", "clear"]) == 0
     assert "1 files removed" in capsys.readouterr().out
     assert not store.files()
+
+
+def test_sources_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an archive: nothing is kept, and nothing is raised."""
+    monkeypatch.setattr(store, "_sources", lambda: iter([folder / "nothing.py"]))
+    store._facts.cache_clear()
+    try:
+        store.save("this", current_target(), b"code")
+        assert store.load("this", current_target()) is None
+    finally:
+        store._facts.cache_clear()
+    assert not folder.exists()
