@@ -72,12 +72,19 @@ def permuted_cycles(op: TensorOp, machine: Machine) -> float:
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
-    """What no schedule can beat: every element once, every operation in full vectors."""
+    """What a good schedule takes: every element once, every operation in full vectors."""
     points = prod(d.size for d in op.dimensions)
     total = sum(_bytes(op, t) for t in range(len(op.tensors)))
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     price = PRODUCT if product else VECTOR
     return points / machine.lanes(op.dtype) * price + _transfer(total, total, machine)
+
+
+def bound_cycles(op: TensorOp, machine: Machine) -> float:
+    """What no estimate of an operation of two inputs stays under, however its tensors lie."""
+    points = prod(d.size for d in op.dimensions)
+    total = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    return max(points / machine.lanes(op.dtype) * PRODUCT, _transfer(total, total, machine))
 
 
 def stream_cycles(
@@ -158,7 +165,8 @@ def _lone(
     step = abs(inner.strides[tensor]) * size
     waiting = inner.size * min(step, LINE) if near else _bytes(op, tensor)
     if step < LINE:  # lines that follow one another
-        return _transfer(step, waiting, machine)
+        all_of_it = _bytes(op, tensor)
+        return max(_transfer(size, all_of_it, machine), _transfer(step, waiting, machine))
     first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
     again = LINE_CYCLES[_level(waiting, machine)]
     return max(first, again) + _walk(inner.size, step)
@@ -172,9 +180,8 @@ def _walk(count: int, step: int) -> float:
 
 def product_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products from packed panels."""
-    items, in1_better = op.size_of(DimType.C), vectors_along_n(op, machine.lanes(op.dtype))
-    panels = _panels(exchange(op) if in1_better else op, machine)
-    return ITEM * items + panels + _item_memory(op, machine)
+    side = DimType.N if vectors_along_n(op, machine.lanes(op.dtype)) else DimType.M
+    return ITEM * op.size_of(DimType.C) + _panels(op, side, machine) + _item_memory(op, machine)
 
 
 def _item_memory(op: TensorOp, machine: Machine) -> float:
@@ -262,16 +269,17 @@ def _apart(step: int, lanes: int) -> float:
     return float(step) if step in NEAR_STEPS else GATHER * lanes
 
 
-def _panels(op: TensorOp, machine: Machine) -> float:
-    """Packing, multiply-adds and stores of all items, in0 being the vector side."""
-    lanes = machine.lanes(op.dtype)
-    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+def _panels(op: TensorOp, side: DimType, machine: Machine) -> float:
+    """Packing, multiply-adds and stores of all items, with vectors along one side."""
+    lanes, other = machine.lanes(op.dtype), DimType.M if side == DimType.N else DimType.N
+    m, n, k, items = (op.size_of(t) for t in (side, other, DimType.K, DimType.C))
     vectors = ceil(m / lanes)
-    run = output_axis(op, DimType.M).unit_run(op.out)
+    run = output_axis(op, side).unit_run(op.out)
     pieces = m / run * PIECE
     if run >= min(m, lanes):
         pieces = vectors * (STORED if run >= m or run % lanes == 0 else CUT)
-    packed = m * k * _packing(op, 0, DimType.M) + n * k * _packing(op, 1, DimType.N)
+    sizes = ((0, DimType.M), (1, DimType.N))
+    packed = sum(op.size_of(t) * k * _packing(op, tensor, t) for tensor, t in sizes)
     return items * (n * (vectors * k * PANELS * element(op.dtype).parts ** 2 + pieces) + packed)
 
 

@@ -55,20 +55,22 @@ def fused(
 
 def can_fuse(outer: Dimension, inner: Dimension) -> bool:
     """Whether `outer` starts again where `inner` ends, in every tensor."""
-    same_kind = outer.type == inner.type and outer.exec == inner.exec
-    return same_kind and all(
-        x == inner.size * y for x, y in zip(outer.strides, inner.strides, strict=True)
-    )
+    if outer.type != inner.type or outer.exec != inner.exec:
+        return False
+    return outer.strides == tuple([inner.size * step for step in inner.strides])
 
 
 def _find(
     dimensions: Sequence[Dimension], min_kernel: int | None
 ) -> tuple[Dimension, Dimension] | None:
     """The next (outer, inner) to fuse: the smallest seeker with its smallest partner."""
-    for seeker in sorted(dimensions, key=lambda d: d.size):
+    if len(dimensions) < 2:
+        return None
+    by_size = sorted(dimensions, key=lambda d: d.size)
+    for seeker in by_size:
         if min_kernel is not None and seeker.size >= min_kernel:
             break
-        for other in sorted(dimensions, key=lambda d: d.size):
+        for other in by_size:
             if other is seeker:
                 continue
             if can_fuse(other, seeker):

@@ -34,7 +34,7 @@ def exchange(op: TensorOp) -> TensorOp:
 
 def _exchanged(d: Dimension) -> Dimension:
     in0, in1, out = d.strides
-    return replace(d, type=_OTHER.get(d.type, d.type), strides=(in1, in0, out))
+    return Dimension(_OTHER.get(d.type, d.type), d.size, (in1, in0, out), d.exec, d.name)
 
 
 @traced
@@ -52,8 +52,8 @@ def orient(op: TensorOp, lanes: int) -> OrientResult:
     -------
     OrientResult
     """
-    as_given, swapped = _cost(op, lanes), _cost(exchange(op), lanes)
-    if vectors_along_n(op, lanes):
+    as_given, swapped = _cost(op, lanes, DimType.M), _cost(op, lanes, DimType.N)
+    if swapped < as_given:
         return OrientResult(
             exchange(op), f"in1 is the vector side: cost {swapped:.3g} < {as_given:.3g}", True
         )
@@ -62,14 +62,15 @@ def orient(op: TensorOp, lanes: int) -> OrientResult:
 
 def vectors_along_n(op: TensorOp, lanes: int) -> bool:
     """Whether in1 is the better vector side."""
-    return _cost(exchange(op), lanes) < _cost(op, lanes)
+    return _cost(op, lanes, DimType.N) < _cost(op, lanes, DimType.M)
 
 
-def _cost(op: TensorOp, lanes: int) -> float:
-    """Vector multiply-adds of one batch item, with padding, and the price of its stores."""
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+def _cost(op: TensorOp, lanes: int, side: DimType) -> float:
+    """Vector multiply-adds of one batch item with vectors along a side, with padding, and the price
+    of its stores."""
+    m, n, k = (op.size_of(t) for t in (side, _OTHER[side], DimType.K))
     padded = -(-m // lanes)
-    run = output_axis(op, DimType.M).unit_run(op.out)
+    run = output_axis(op, side).unit_run(op.out)
     pieces = -(-m // lanes) if run >= min(m, lanes) else -(-m // run)
     return padded * n * k + (SCATTER / lanes) * pieces * n
 

@@ -12,7 +12,7 @@ Multiplication", ACM TOMS 44 (2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -24,6 +24,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.choice import Orders
 from tensorop.optimizer.cost import (
     batch_cycles,
+    bound_cycles,
     direct_cycles,
     least_cycles,
     permuted_cycles,
@@ -87,14 +88,13 @@ class Realigned:
 
     def main(self) -> TensorOp:
         """The operation on the temporaries."""
-        steps = {tensor: self.strides(tensor) for tensor in self.orders}
-        return self.op.with_dimensions(
-            tuple(
-                replace(d, strides=tuple(steps[t][i] if t in steps else s for t, s in tensors))
-                for i, d in enumerate(self.op.dimensions)
-                for tensors in [list(enumerate(d.strides))]
-            )
-        )
+        op = self.op
+        steps = [
+            self.strides(t) if t in self.orders else [d.strides[t] for d in op.dimensions]
+            for t in range(len(op.tensors))
+        ]
+        each = zip(op.dimensions, zip(*steps, strict=True), strict=True)
+        return op.with_dimensions(tuple([d.stepping(strides) for d, strides in each]))
 
     def copy(self, tensor: int) -> TensorOp:
         """The copy of an input to its temporary, or of an output from there."""
@@ -146,11 +146,6 @@ class Realigned:
         dims[dimension] = replace(dims[dimension], size=size)
         return replace(self, op=self.op.with_dimensions(tuple(dims)))
 
-    def copying(self, machine: Machine, out_is_new: bool) -> float:
-        """Cycles of the copies; none of an output that is made as it is written."""
-        moved = [t for t in self.orders if not (out_is_new and t == self.op.out)]
-        return sum(COPY + cycles(self.copy(t), machine) for t in moved)
-
 
 def cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
@@ -190,13 +185,16 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if as_it_lies < NEAR_BEST * least_cycles(op, machine):
         return as_given
     chosen, least = as_given, as_it_lies
+    copying, bound = _copying(machine), bound_cycles(op, machine)
     for candidate in _candidates(op):
-        if not candidate.fits(machine) and not out_is_new:
+        copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
+        limit = min(least, (GAIN if copied else FREE) * as_it_lies)
+        if len(copied) * COPY + bound >= limit:
             continue
-        price = candidate.copying(machine, out_is_new)
-        limit = min(least, (GAIN if price else FREE) * as_it_lies)
-        if price < limit:
-            price += cycles(candidate.main(), machine)
+        price = copying(candidate, copied)
+        if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
+            continue
+        price += cycles(candidate.main(), machine)
         if price < limit:
             chosen, least = replace(candidate, cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else replace(as_given, cycles=as_it_lies)
@@ -224,12 +222,30 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     if op.main not in CONTRACTIONS or len(op.tensors) != 3:
         return [()]
 
-    def price(candidate: Realigned) -> float:
-        return candidate.copying(machine, False) + cycles(candidate.main(), machine)
+    copying = _copying(machine)
 
-    fitting = [c for c in _candidates(op) if c.fits(machine)]
-    found = dict.fromkeys(tuple(sorted(c.orders.items())) for c in sorted(fitting, key=price))
-    return [(), *list(found)[: most - 1]]
+    def price(candidate: Realigned) -> float:
+        return copying(candidate, candidate.orders) + cycles(candidate.main(), machine)
+
+    fitting = sorted((c for c in _candidates(op) if c.fits(machine)), key=price)
+    return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
+
+
+def _copying(machine: Machine) -> Callable[[Realigned, Iterable[int]], float]:
+    """Cycles of copying some tensors of a candidate; a copy that several candidates of an operation
+    have is looked at once."""
+    known: dict[tuple[int, Order], float] = {}
+
+    def price(candidate: Realigned, copied: Iterable[int]) -> float:
+        total = 0.0
+        for tensor in copied:
+            key = tensor, candidate.orders[tensor]
+            if key not in known:
+                known[key] = COPY + cycles(candidate.copy(tensor), machine)
+            total += known[key]
+        return total
+
+    return price
 
 
 def _keeps_out(op: TensorOp) -> bool:
@@ -239,14 +255,18 @@ def _keeps_out(op: TensorOp) -> bool:
 
 
 def _candidates(op: TensorOp) -> Iterator[Realigned]:
-    """Every choice of tensors to be moved, for every plan of what order they then have."""
+    """Every choice of tensors to be moved, for every plan of what order they then have; each
+    once."""
     tensors = range(op.out if _keeps_out(op) else op.out + 1)
+    lie = [_order(op, t) for t in tensors]
+    found = set()
     for plan in _plans(op):
-        orders = {t: order for t in tensors if (order := plan(t)) != _order(op, t)}
+        orders = [(t, order) for t in tensors if (order := plan(t)) != lie[t]]
         for kept in product((False, True), repeat=len(orders)):
-            chosen = {t: o for (t, o), keep in zip(orders.items(), kept, strict=True) if not keep}
-            if chosen:
-                yield Realigned(op, chosen)
+            chosen = tuple(o for o, keep in zip(orders, kept, strict=True) if not keep)
+            if chosen and chosen not in found:
+                found.add(chosen)
+                yield Realigned(op, dict(chosen))
 
 
 def _order(op: TensorOp, tensor: int) -> Order | None:

@@ -29,7 +29,7 @@ from tensorop.optimizer.divide import divide
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
-from tensorop.optimizer.realign import moved, realign
+from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Operand, Runnable
 from tensorop.runtime import Prepared, Words, prepare, run, scalars
@@ -231,7 +231,7 @@ def executable_of(op: TensorOp, threads: int | None, choice: Choice = MODEL) -> 
 
 def _undivided(op: TensorOp, threads: int | None, choice: Choice) -> Runnable:
     machine = host_machine()
-    parts = realign(op, machine) if choice.orders is None else moved(op, dict(choice.orders))
+    parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:
         return _as_it_lies(op, True, threads, choice)
 
@@ -239,6 +239,19 @@ def _undivided(op: TensorOp, threads: int | None, choice: Choice) -> Runnable:
         return _as_it_lies(part, True, threads, choice)
 
     return Rearranged(parts, machine, main, lambda part: _as_it_lies(part, True, threads))
+
+
+@lru_cache(maxsize=CACHED)
+def _as_new(op: TensorOp) -> Realigned:
+    """Which tensors had better be moved if out is a new array, in any order."""
+    return realign(op, host_machine(), out_is_new=True)
+
+
+def _realigned(op: TensorOp) -> Realigned:
+    """Which tensors had better be moved. None where none is even if moving out costs nothing: that
+    is known already where a preferred order was asked for."""
+    parts = _as_new(op)
+    return realign(op, host_machine()) if parts.orders else parts
 
 
 def _as_it_lies(
@@ -253,7 +266,7 @@ def _as_it_lies(
 def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and the names of out's
     dimensions, outermost first, where it had better have another order than it has."""
-    parts = realign(op, host_machine(), out_is_new=True)
+    parts = _as_new(op)
     return parts.cycles, tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
 
 
@@ -280,4 +293,5 @@ def cache_clear() -> None:
     """Forget all executables; running ones stay valid."""
     plan_for.cache_clear()
     plan_for_operation.cache_clear()
+    _as_new.cache_clear()
     forget()

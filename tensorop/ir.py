@@ -139,6 +139,10 @@ class Dimension:
             return self
         return Dimension(self.type, self.size, self.strides, how, self.name)
 
+    def stepping(self, strides: tuple[int, ...]) -> Dimension:
+        """The dimension with these strides."""
+        return Dimension(self.type, self.size, strides, self.exec, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -176,11 +180,11 @@ class TensorOp:
         return self.tensors[self.out].dtype
 
     def of_type(self, *types: DimType) -> tuple[Dimension, ...]:
-        return tuple(d for d in self.dimensions if d.type in types)
+        return tuple([d for d in self.dimensions if d.type in types])
 
     def size_of(self, *types: DimType) -> int:
         """Product of the sizes of all dimensions of the given types (1 where there are none)."""
-        return math.prod(d.size for d in self.of_type(*types))
+        return math.prod([d.size for d in self.dimensions if d.type in types])
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(
