@@ -22,9 +22,10 @@ from llvmlite import ir
 from tensorop.config import CACHE
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
 from tensorop.jit.builder import POINTER, VOID, WORD, Code
-from tensorop.jit.compiler import Kernel, kernel_address, load_kernel, load_linked
 from tensorop.jit.elements import element
-from tensorop.jit.gemm import GemmKernel, GemmWord
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.library import kernel_address, load_kernel, load_linked
 from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.tiles import choose_tile, tiles

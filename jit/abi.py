@@ -168,3 +168,7 @@ class CallRecord(IntEnum):
 
 
 BETA_IS_ONE = 2  # in CallRecord.READS_OUT
+# A prepared plan: the call record, then the frame, that every call starts from.
+FRAME_AT = int(CallRecord.WORDS)
+PREPARED_WORDS = CallRecord.WORDS + Frame.WORDS
+SCALAR_WORDS = int(CallRecord.CANCEL)  # alpha, beta, READS_OUT, SCALES

@@ -11,10 +11,12 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p, get_errno
+from collections.abc import Callable
+from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p, get_errno, memmove
 
 _CHUNK = 4 << 20
 _PAGE = 4096
+_FIXED = 0x10  # MAP_FIXED, which Python does not name
 
 
 class Arena:
@@ -39,12 +41,36 @@ class Arena:
         OSError
             The system refuses executable mappings.
         """
-        if self._used + len(code) > self._size:
-            self._grow(max(_CHUNK, len(code)))
-        start = self._used
+        start = self._place(len(code))
         self._views[-1][start : start + len(code)] = code
-        self._used = -(-(start + len(code)) // _PAGE) * _PAGE
         return self._base + start
+
+    def add_with_data(self, code: bytes, size: int, data: Callable[[int], bytes]) -> int:
+        """Copy a block in of `size` bytes of which those behind the code, which is whole pages,
+        are writable and this process' own; `data` says, for the address of the block, what they
+        hold.
+
+        Raises
+        ------
+        OSError
+            The system refuses such mappings.
+        """
+        first, start = len(code), self._place(size)
+        self._views[-1][start : start + len(code)] = code
+        address = self._base + start
+        if size > first:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
+            _map(address + first, size - first, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1)
+            memmove(address + first, data(address), size - first)
+        return address
+
+    def _place(self, size: int) -> int:
+        """Where so many bytes begin in the current chunk."""
+        if self._used + size > self._size:
+            self._grow(max(_CHUNK, size))
+        start = self._used
+        self._used = -(-(start + size) // _PAGE) * _PAGE
+        return start
 
     def abandon(self) -> None:
         """Start a new chunk with the next block: after a fork, parent and child share this one."""
@@ -56,14 +82,23 @@ class Arena:
         try:
             os.ftruncate(file, size)
             self._views.append(mmap.mmap(file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE))
-            libc = CDLL(None, use_errno=True)
-            libc.mmap.restype = c_void_p
-            libc.mmap.argtypes = [c_void_p, c_size_t, c_int, c_int, c_int, c_long]
             protection = mmap.PROT_READ | mmap.PROT_EXEC
-            base = libc.mmap(None, size, protection, mmap.MAP_SHARED, file, 0)
+            try:
+                base = _map(None, size, protection, mmap.MAP_SHARED, file)
+            except OSError:
+                self._views.pop()
+                raise
         finally:
             os.close(file)
-        if base in (None, c_void_p(-1).value):
-            self._views.pop()
-            raise OSError(get_errno(), "cannot map executable memory")
         self._base, self._used, self._size = base, 0, size
+
+
+def _map(address: int | None, size: int, protection: int, flags: int, file: int) -> int:
+    """mmap of the C library: Python's own neither takes nor gives addresses."""
+    libc = CDLL(None, use_errno=True)
+    libc.mmap.restype = c_void_p
+    libc.mmap.argtypes = [c_void_p, c_size_t, c_int, c_int, c_int, c_long]
+    base = libc.mmap(address, size, protection, flags, file, 0)
+    if base in (None, c_void_p(-1).value):
+        raise OSError(get_errno(), "cannot map executable memory")
+    return int(base)

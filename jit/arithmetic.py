@@ -13,14 +13,14 @@ from functools import partial
 from llvmlite import ir
 
 from tensorop.jit.builder import INT32, Code, Value
-from tensorop.jit.elements import Element
+from tensorop.jit.elements import NEAR_STEPS, Element
 from tensorop.jit.half import narrow, widen
 from tensorop.jit.instructions import Literal, Whole, vector_type
+from tensorop.jit.types import computed, storage
 
 Number = tuple[Value, ...]
 
 _STEPS = 4  # elements that one pointer reaches when they are gathered
-NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
 
 
 class Arithmetic:
@@ -33,7 +33,7 @@ class Arithmetic:
     def __init__(self, code: Code, element_: Element, lanes: int) -> None:
         self.code, self.element, self.lanes = code, element_, lanes
         self.builder = code.builder
-        self.type = self._vector(element_.computed)
+        self.type = self._vector(computed(element_))
 
     def _vector(self, scalar: ir.Type, lanes: int | None = None) -> ir.Type:
         return vector_type(scalar, self.lanes if lanes is None else lanes)
@@ -49,7 +49,7 @@ class Arithmetic:
         return (self._part(value), *[self._part(0)] * (self.element.parts - 1))
 
     def _part(self, value: float) -> Value:
-        return _constant(self.element.computed, self.lanes, value)
+        return _constant(computed(self.element), self.lanes, value)
 
     @property
     def zero(self) -> Number:
@@ -91,12 +91,12 @@ class Arithmetic:
 
     def _load_pair(self, address: Value) -> Number:
         parts = (address, self.code.at(address, self.element.part))
-        return tuple(self.code.load(part, self.element.storage) for part in parts)
+        return tuple(self.code.load(part, storage(self.element)) for part in parts)
 
     def _load_parts(self, address: Value, count: Value | None) -> Value:
         if not self.element.vectorises:
-            return self.code.load(address, self.element.storage)
-        type_ = self._vector(self.element.storage, self.lanes * self.element.parts)
+            return self.code.load(address, storage(self.element))
+        type_ = self._vector(storage(self.element), self.lanes * self.element.parts)
         if count is None or self.lanes == 1:
             return self.code.load(address, type_)
         if self.element.part in self.code.target.masked:
@@ -129,7 +129,7 @@ class Arithmetic:
     def _gather_singly(self, address: Value, step: Value, count: Value | None) -> Number:
         code, raw = self.code, Literal(self.type, "poison")
         for i, place in enumerate(self._places(address, step, count)):
-            part = code.load(place, self.element.storage)
+            part = code.load(place, storage(self.element))
             raw = self.builder.insert_element(raw, part, Whole(INT32, i))
         return (raw,)
 
@@ -192,7 +192,7 @@ class Arithmetic:
         if self.element.parts == 1:
             return self._narrow(value[0])
         if self.lanes == 1:
-            pair: Value = Literal(vector_type(self.element.storage, 2), "poison")
+            pair: Value = Literal(vector_type(storage(self.element), 2), "poison")
             for i, part in enumerate(value):
                 pair = self.builder.insert_element(pair, part, Whole(INT32, i))
             return pair
@@ -292,7 +292,7 @@ class Arithmetic:
         """An LLVM intrinsic of floating parts (`sqrt`, `fabs`, `copysign`) that is an instruction
         or a few on every machine, never a call."""
         lanes = "" if self.lanes == 1 else f"v{self.lanes}"
-        name = f"llvm.{name}.{lanes}{_mangled(self.element.computed)}"
+        name = f"llvm.{name}.{lanes}{_mangled(computed(self.element))}"
         return self.code.intrinsic(name, self.type, parts)
 
     def keep(self, count: Value, value: Number, other: Number) -> Number:

@@ -17,99 +17,23 @@ generation (2016); its packed GEMM has the same layout.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Literal
 
 from llvmlite import ir
 
 from tensorop.jit.abi import AxisSlot, Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.batch_abi import BatchKernel, BatchWord
 from tensorop.jit.builder import Code, Value
-from tensorop.jit.elements import element
+from tensorop.jit.elements import GATHERED, element
 from tensorop.jit.scalars import Scalars, flat, grouped
-from tensorop.jit.stream import GATHERED
 from tensorop.jit.target import Target
 
-BatchAccess = Literal["unit", "strided"]
-LONGEST = 4  # rows and columns of a tile at most
 
-
-class BatchWord(IntEnum):
-    """Words of the descriptor. Strides are in bytes; the slots are those of `abi.Slot`. Those of X
-    are read where it is strided."""
-
-    IN0_SLOT = 0
-    IN1_SLOT = 1
-    OUT_SLOT = 2
-    IN0_M = 3
-    IN0_K = 4
-    IN0_X = 5
-    IN1_K = 6
-    IN1_N = 7
-    IN1_X = 8
-    OUT_M = 9
-    OUT_N = 10
-    OUT_X = 11
-    WORDS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class BatchKernel:
-    """A batch of products of one dtype, register tile and access of X in each tensor.
-
-    rows, columns: the register tile in vectors. conj0, conj1: the input is read conjugated.
-    """
-
-    dtype: str
-    rows: int
-    columns: int
-    in0: BatchAccess = "unit"
-    in1: BatchAccess = "unit"
-    out: BatchAccess = "unit"
-    conj0: bool = False
-    conj1: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the generated function."""
-        flags = "_conj0" * self.conj0 + "_conj1" * self.conj1
-        tile = f"{self.rows}x{self.columns}"
-        return f"batch_{self.dtype}_{tile}_{self.in0}_{self.in1}_{self.out}{flags}"
-
-    @property
-    def gathers(self) -> bool:
-        """Whether vectors are put together of elements that are apart, or taken apart."""
-        return "strided" in (self.in0, self.in1, self.out)
-
-    def lanes(self, target: Target) -> int:
-        """Matrices that one vector holds an element of."""
-        kind = element(self.dtype)
-        return target.lanes(kind.accumulator.part) if kind.vectorises else 1
-
-    def generate(self, target: Target) -> ir.Module:
-        if self.gathers and self.dtype not in GATHERED:
-            raise ValueError(f"vectors of {self.dtype} are not gathered")
-        return _Batch(self, target).generate()
-
-
-def tile_of(m: int, n: int, dtype: str, target: Target) -> tuple[int, int]:
-    """The register tile for matrices of m x n: of those whose sums and one vector of each side's
-    fit the registers, the one that loads least."""
-    parts = element(dtype).parts
-    room = (target.registers - 4) // parts
-    down, across = range(1, min(m, LONGEST) + 1), range(1, min(n, LONGEST) + 1)
-    fitting = [(r, c) for r in down for c in across if r * c + c + 1 <= room]
-
-    def loads(tile: tuple[int, int]) -> tuple[int, int]:
-        return n * tiles(m, tile[0]) + m * tiles(n, tile[1]), -tile[0] * tile[1]
-
-    return min(fitting, key=loads)
-
-
-def tiles(size: int, width: int) -> int:
-    """How many tiles a side takes: whole ones, and those of a single row or column."""
-    return size // width + size % width
+def generate(kernel: BatchKernel, target: Target) -> ir.Module:
+    """The module of a kernel; ValueError where vectors of its dtype are not gathered."""
+    if kernel.gathers and kernel.dtype not in GATHERED:
+        raise ValueError(f"vectors of {kernel.dtype} are not gathered")
+    return _Batch(kernel, target).generate()
 
 
 class _Batch:

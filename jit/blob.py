@@ -1,8 +1,10 @@
-"""Flatten an ELF object file into one position-independent block of code and constants.
+"""Flatten an ELF object file into one position-independent block of memory.
 
-Keeps the allocated, read-only sections, resolves the relative relocations between them, and refuses
-everything that would make the block depend on the outside: undefined symbols, absolute addresses
-and writable data. So a kernel that flattens is leaf code, and can be copied or mapped anywhere.
+Keeps the allocated sections and resolves the relocations between them. A kernel has to be *leaf
+code*: `flatten` refuses everything that would make the block depend on the outside, so that it can
+be copied or mapped anywhere. `link` takes code that calls functions of the process and has data of
+its own: behind the code it lays out the memory that is to be writable, with slots for addresses
+that are known only where the block lies; calls go through stubs that jump to what a slot holds.
 
 Source: System V ABI, chapters 4 (object files) and the x86-64 and AArch64 supplements.
 """
@@ -10,13 +12,31 @@ Source: System V ABI, chapters 4 (object files) and the x86-64 and AArch64 suppl
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import NamedTuple
 
-_PROGBITS, _SYMTAB, _RELA = 1, 2, 4
+PAGE = 4096  # of memory that is protected in one way
+_PROGBITS, _SYMTAB, _RELA, _NOBITS = 1, 2, 4, 8
 _WRITE, _ALLOC = 1, 2
-_X86_PC_RELATIVE = {2, 4}  # R_X86_64_PC32, R_X86_64_PLT32
+_X86_PC32 = 2
+_X86_PC_RELATIVE = {_X86_PC32, 4}  # R_X86_64_PC32, R_X86_64_PLT32
+_X86_SLOT_RELATIVE = {9, 41, 42}  # R_X86_64_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX
+_X86_JUMP = b"\xff\x25"  # jmp [rip + offset of 32 bits]
 _X86_64, _AARCH64 = 62, 183
+
+
+class Linked(NamedTuple):
+    """A block that is not leaf code.
+
+    code: whole pages, read-only. size: of all of the block; what is behind the code is writable,
+    and zero but for the slots. functions: their offsets. slots: where in the block an address has
+    to be written, and which: that of a function of the process, or an offset in the block.
+    """
+
+    code: bytes
+    size: int
+    functions: dict[str, int]
+    slots: list[tuple[int, str | int]]
 
 
 class _Section(NamedTuple):
@@ -42,65 +62,132 @@ class _Symbol(NamedTuple):
 
 
 def flatten(data: bytes) -> tuple[bytes, dict[str, int]]:
-    """The block, and the offset of every function in it.
+    """The block of leaf code, and the offset of every function in it.
 
     Raises
     ------
     ValueError
         The object has writable data, an undefined symbol, or a relocation that is not relative.
     """
-    (section_offset,) = struct.unpack_from("<Q", data, 40)
-    count, names = struct.unpack_from("<HH", data, 60)
-    sections = [
-        _Section(*struct.unpack_from("<IIQQQQIIQQ", data, section_offset + 64 * i))
-        for i in range(count)
-    ]
-
-    def text(table: int, offset: int) -> str:
-        start = sections[table].offset + offset
-        return data[start : data.index(b"\0", start)].decode()
-
-    block, bases = _lay_out(data, sections, lambda s: text(names, s.name))
-    symbol_table = next(s for s in sections if s.type == _SYMTAB)
-    symbols = [
-        _Symbol(*struct.unpack_from("<IBBHQQ", data, symbol_table.offset + 24 * i))
-        for i in range(symbol_table.size // 24)
-    ]
-    (machine,) = struct.unpack_from("<H", data, 18)
-    for section in sections:
-        if section.type == _RELA and section.info in bases:
-            for offset, info, addend in struct.iter_unpack(
-                "<QQq", data[section.offset : section.offset + section.size]
-            ):
-                symbol = symbols[info >> 32]
-                if symbol.section not in bases:
-                    raise ValueError(f"undefined symbol {text(symbol_table.link, symbol.name)!r}")
-                place = bases[section.info] + offset
-                value = bases[symbol.section] + symbol.value + addend
-                _relocate(block, machine, info & 0xFFFFFFFF, place, value)
-    functions = {
-        text(symbol_table.link, s.name): bases[s.section] + s.value
-        for s in symbols
-        if s.info & 15 == 2 and s.section in bases
-    }
-    return bytes(block), functions
+    file = _Object(data)
+    for section in file.sections:
+        if section.flags & _ALLOC and section.flags & _WRITE and section.size:
+            raise ValueError(f"writable data in section {file.name(section)}")
+    block, bases = file.lay_out()
+    for place, kind, symbol, addend in file.relocations(bases):
+        if symbol.section not in bases:
+            raise ValueError(f"undefined symbol {file.name_of(symbol)!r}")
+        value = bases[symbol.section] + symbol.value + addend
+        _relocate(block, file.machine, kind, place, value)
+    return bytes(block), file.functions(bases)
 
 
-def _lay_out(
-    data: bytes, sections: list[_Section], name: Callable[[_Section], str]
-) -> tuple[bytearray, dict[int, int]]:
-    """The read-only sections one after the other, and where each begins."""
-    block, bases = bytearray(), dict[int, int]()
-    for i, section in enumerate(sections):
-        if not section.flags & _ALLOC or name(section).startswith(".eh_frame"):
-            continue
-        if section.flags & _WRITE and section.size:
-            raise ValueError(f"writable data in section {name(section)}")
-        if section.type == _PROGBITS:
-            block += b"\0" * (-len(block) % max(section.align, 1))
-            bases[i] = len(block)
-            block += data[section.offset : section.offset + section.size]
-    return block, bases
+def link(data: bytes) -> Linked:
+    """The block of code for x86-64 that calls functions of the process, or has writable data that
+    begins as zeros.
+
+    Raises
+    ------
+    ValueError
+        It is for another machine, its data does not begin as zeros, or it is not
+        position-independent.
+    """
+    file = _Object(data)
+    if file.machine != _X86_64:
+        raise ValueError("only code for x86-64 is linked")
+    block, bases = file.lay_out()
+    relocations = list(file.relocations(bases))
+    outside = dict.fromkeys(
+        file.name_of(symbol) for _, _, symbol, _ in relocations if not symbol.section
+    )
+    stubs = {name: len(block) + 8 * i for i, name in enumerate(outside)}
+    block += bytes(8 * len(outside))
+    block += bytes(-len(block) % PAGE)
+    start = len(block)
+    slots: dict[str | int, int] = {name: start + 8 * i for i, name in enumerate(outside)}
+    for name, stub in stubs.items():
+        block[stub : stub + 6] = _X86_JUMP + struct.pack("<i", slots[name] - stub - 6)
+    # Every section has a place before addresses inside the block get slots: these come last.
+    end = start + 8 * len(outside)
+    for i, section in enumerate(file.sections):
+        if section.flags & _ALLOC and section.flags & _WRITE and section.size:
+            if section.type != _NOBITS:
+                raise ValueError(f"data in section {file.name(section)} that are not zeros")
+            bases[i] = -(-end // section.align) * section.align
+            end = bases[i] + section.size
+    end = -(-end // 8) * 8
+    for place, kind, symbol, addend in relocations:
+        what: str | int = file.name_of(symbol)
+        if symbol.section:
+            what = bases[symbol.section] + symbol.value
+        if kind in _X86_SLOT_RELATIVE:
+            if what not in slots:
+                slots[what], end = end, end + 8
+            _relocate(block, _X86_64, _X86_PC32, place, slots[what] + addend)
+        else:
+            value = what if isinstance(what, int) else stubs[what]
+            _relocate(block, _X86_64, kind, place, value + addend)
+    places = [(at, key) for key, at in slots.items()]
+    return Linked(bytes(block), end, file.functions(bases), places)
+
+
+class _Object:
+    """An ELF object file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        (offset,) = struct.unpack_from("<Q", data, 40)
+        (self.machine,) = struct.unpack_from("<H", data, 18)
+        count, self._names = struct.unpack_from("<HH", data, 60)
+        self.sections = [
+            _Section(*struct.unpack_from("<IIQQQQIIQQ", data, offset + 64 * i))
+            for i in range(count)
+        ]
+        table = next(s for s in self.sections if s.type == _SYMTAB)
+        self._strings = table.link
+        self._symbols = [
+            _Symbol(*struct.unpack_from("<IBBHQQ", data, table.offset + 24 * i))
+            for i in range(table.size // 24)
+        ]
+
+    def name(self, section: _Section) -> str:
+        return self._text(self._names, section.name)
+
+    def name_of(self, symbol: _Symbol) -> str:
+        return self._text(self._strings, symbol.name)
+
+    def _text(self, table: int, offset: int) -> str:
+        start = self.sections[table].offset + offset
+        return self._data[start : self._data.index(b"\0", start)].decode()
+
+    def lay_out(self) -> tuple[bytearray, dict[int, int]]:
+        """The read-only sections one after the other, and where each begins."""
+        block, bases = bytearray(), dict[int, int]()
+        for i, section in enumerate(self.sections):
+            if not section.flags & _ALLOC or self.name(section).startswith(".eh_frame"):
+                continue
+            if section.type == _PROGBITS and not section.flags & _WRITE:
+                block += b"\0" * (-len(block) % max(section.align, 1))
+                bases[i] = len(block)
+                block += self._data[section.offset : section.offset + section.size]
+        return block, bases
+
+    def relocations(self, bases: dict[int, int]) -> Iterator[tuple[int, int, _Symbol, int]]:
+        """Place in the block, kind, symbol and addend of those in sections that are kept."""
+        for section in self.sections:
+            if section.type == _RELA and section.info in bases:
+                table = self._data[section.offset : section.offset + section.size]
+                for offset, info, addend in struct.iter_unpack("<QQq", table):
+                    place = bases[section.info] + offset
+                    yield place, info & 0xFFFFFFFF, self._symbols[info >> 32], addend
+
+    def functions(self, bases: dict[int, int]) -> dict[str, int]:
+        """Offsets of all functions."""
+        return {
+            self.name_of(s): bases[s.section] + s.value
+            for s in self._symbols
+            if s.info & 15 == 2 and s.section in bases
+        }
 
 
 def _relocate(block: bytearray, machine: int, kind: int, place: int, value: int) -> None:

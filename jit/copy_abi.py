@@ -1,8 +1,16 @@
-"""The descriptor of a copy kernel: its words, for the kernel and for whoever writes descriptors."""
+"""What copy kernels there are, and the words of their descriptor: for the generator (jit/copy.py),
+and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal, NamedTuple
+
+from tensorop.jit.elements import Element, element
+from tensorop.jit.target import Target
+
+LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 
 
 class CopyDescriptor(IntEnum):
@@ -44,3 +52,73 @@ class CopyDescriptor(IntEnum):
     Z_AXIS = 19
     Z_SOURCE = 20
     Z_TARGET = 21
+
+
+class Carried(NamedTuple):
+    """What an element is between load and store: bits where nothing happens to it.
+
+    source: what is loaded; stored: what is stored (planar: one part); units: machine words that an
+    element is moved as.
+    """
+
+    source: Element
+    stored: Element
+    units: int
+    conj: bool
+
+    def lanes(self, target: Target) -> int:
+        """Elements that a vector holds."""
+        if not self.source.vectorises:
+            return 1
+        return target.lanes(self.stored.part * self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyKernel:
+    """A copy from a dtype to the same one, or from a half type to float32.
+
+    conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
+    tile: most lanes of a tile that is transposed (across): no more than runs of Y are long.
+    streaming: the target is more than the caches hold (across).
+    """
+
+    source: str
+    target: str
+    mode: Literal["along", "across"]
+    conj: bool = False
+    planar: bool = False
+    tile: int = LARGEST_TILE
+    streaming: bool = False
+
+    def lanes(self, target: Target) -> int:
+        """Elements of a vector; across, the longest chunk."""
+        lanes = self.carried().lanes(target)
+        return lanes if self.mode == "along" else min(lanes, self.tile)
+
+    def carried(self) -> Carried:
+        """As what elements are moved.
+
+        Raises
+        ------
+        ValueError
+            No such copy exists.
+        """
+        source, stored = element(self.source), element(self.target)
+        conj = self.conj and source.parts == 2
+        if source != stored and not (source.half and stored == element("float32")):
+            raise ValueError(f"no copy kernel from {self.source} to {self.target}")
+        if self.planar and source.parts == 1:
+            raise ValueError(f"{self.source} has no imaginary part to lay apart")
+        if self.planar:
+            return Carried(source, stored.real, 1, conj)
+        if source != stored or conj:
+            return Carried(source, stored, 1, conj)
+        bits = element(f"uint{8 * min(source.size, 8)}")
+        return Carried(bits, bits, max(1, source.size // 8), False)
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        flags = "_conj" * self.conj + "_planar" * self.planar + "_streaming" * self.streaming
+        mode = self.mode if self.mode == "along" else f"across{self.tile}"
+        return f"copy_{self.source}_{self.target}_{mode}{flags}"

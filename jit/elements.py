@@ -2,39 +2,17 @@
 
 `element(name)` describes a dtype: how it lies in memory and in which type it is computed. Half
 types are computed in float32, bool by and/or, integers wrap as numpy's do, and complex numbers are
-two parts of a floating type. `jit/arithmetic.py` writes the arithmetic on them.
+two parts of a floating type. `jit/types.py` says which LLVM types these are, `jit/arithmetic.py`
+writes the arithmetic on them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-import numpy as np
-from llvmlite import ir
-
-
-class _X87(ir.Type):
-    """x86's 80-bit float, which llvmlite has no name for."""
-
-    null = "0xK00000000000000000000"
-
-    def _to_string(self) -> str:
-        return "x86_fp80"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _X87)
-
-    def __hash__(self) -> int:
-        return hash(_X87)
-
-    def format_constant(self, value: float) -> str:
-        raw = np.array(value, np.longdouble).tobytes()[:10]
-        return "0xK" + raw[::-1].hex().upper()
-
-
-X87 = _X87()
+GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
+NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +35,6 @@ class Element:
         return self.kind == "f"
 
     @property
-    def storage(self) -> ir.Type:
-        """The LLVM type of one part in memory."""
-        if self.half:
-            return ir.IntType(16)
-        if self.kind in "iub":
-            return ir.IntType(8 * self.part)
-        return _FLOATS[self.part]
-
-    @property
-    def computed(self) -> ir.Type:
-        """The LLVM type that one part is computed in."""
-        return ir.FloatType() if self.half else self.storage
-
-    @property
     def accumulator(self) -> Element:
         """The element type of partial results and packed panels."""
         return element("float32") if self.half else self
@@ -85,10 +49,7 @@ class Element:
 
     @property
     def vectorises(self) -> bool:
-        return not isinstance(self.storage, _X87)
-
-
-_FLOATS: dict[int, Any] = {4: ir.FloatType(), 8: ir.DoubleType(), 16: X87}
+        return self.part <= 8  # there are no vectors of x86's 80-bit floats
 
 
 @cache

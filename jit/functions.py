@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Value
+from tensorop.jit.types import computed
 
 _INFINITY = float("inf")
 
@@ -144,7 +145,7 @@ def _sqrt_scales(of: Arithmetic, a: Value, b: Value) -> tuple[Value, Value]:
     """Factors that bring |a|, |b| away from overflow and subnormal numbers, and undo it after a
     root."""
     build = of.builder
-    single = isinstance(of.element.computed, ir.FloatType)
+    single = isinstance(computed(of.element), ir.FloatType)
     huge, tiny, power = (2.0**100, 2.0**-100, 24) if single else (2.0**1000, 2.0**-900, 64)
     larger = build.select(build.fcmp_ordered(">", a, b), a, b)
     is_huge = build.fcmp_ordered(">", larger, of.constant(huge)[0])
@@ -235,7 +236,7 @@ def _float_to_integer(source: Arithmetic, target: Arithmetic, part: Value) -> Va
 
 
 def _float_to_float(source: Arithmetic, target: Arithmetic, part: Value) -> Value:
-    was, becomes = (_RANKS[str(side.element.computed)] for side in (source, target))
+    was, becomes = (_RANKS[str(computed(side.element))] for side in (source, target))
     if was == becomes:
         return part
     if was < becomes:

@@ -13,8 +13,7 @@ numbers and half types are always packed: planar, and as float32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from llvmlite import ir
 
@@ -22,7 +21,7 @@ from tensorop.jit.abi import AxisSlot, Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmWord
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
     Columns,
@@ -38,59 +37,26 @@ from tensorop.jit.gemm_tile import (
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import middle_columns, tail_columns
 
-__all__ = ["GemmKernel", "GemmWord"]
-
-Access = Literal["packed", "direct", "consecutive"]
-Store = Literal["columns", "scatter"]
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
 LONG_ROW = 4096  # bytes of a row of B along K
 AHEAD_DIRECT = 8  # the same where it lies: less runs on past its end
 
 
-@dataclass(frozen=True, slots=True)
-class GemmKernel:
-    """A GEMM of one dtype, register tile and way to reach its operands.
+def generate(kernel: GemmKernel, target: Target) -> ir.Module:
+    """The module of a kernel.
 
-    dtype: of C; A and B too, but packed half types are float32.
-    vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
-    epilogue: a unary primitive that is applied to C after the last block of K.
-    store: "columns" where rows are consecutive in C, "scatter" where a chunk table says which are.
+    Raises
+    ------
+    ValueError
+        Its operands have to be packed.
     """
-
-    dtype: str
-    vectors: int
-    columns: int
-    a: Access = "packed"
-    b: Access = "packed"
-    store: Store = "columns"
-    batch_reduce: bool = False
-    epilogue: str = "none"
-
-    @property
-    def name(self) -> str:
-        """The name of the generated function."""
-        kind = "brgemm" if self.batch_reduce else "gemm"
-        tile = f"{self.vectors}x{self.columns}"
-        name = f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
-        return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
-
-    def lanes(self, target: Target) -> int:
-        """Rows of one vector."""
-        real = element(self.dtype).accumulator.real
-        return target.lanes(real.size) if real.vectorises else 1
-
-    def rows(self, target: Target) -> int:
-        """Rows of a tile: the width of a packed panel of A."""
-        return self.vectors * self.lanes(target)
-
-    def generate(self, target: Target) -> ir.Module:
-        described = element(self.dtype)
-        if (self.a, self.b) != ("packed", "packed"):
-            if described.accumulator is not described:
-                raise ValueError(f"{self.dtype} is computed in float32: pack its operands")
-            if described.parts == 2:
-                raise ValueError(f"{self.dtype} is computed planar: pack its operands")
-        return _MacroKernel(self, target).generate()
+    described = element(kernel.dtype)
+    if (kernel.a, kernel.b) != ("packed", "packed"):
+        if described.accumulator is not described:
+            raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
+        if described.parts == 2:
+            raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
+    return _MacroKernel(kernel, target).generate()
 
 
 class _MacroKernel:

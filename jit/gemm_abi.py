@@ -1,8 +1,19 @@
-"""The descriptor of a GEMM kernel: its words, for the kernel and for whoever writes descriptors."""
+"""What GEMM kernels there are, and the words of their descriptor: for the generator (jit/gemm.py),
+and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
+
+from tensorop.ir import UNARY, Primitive
+from tensorop.jit.elements import element
+from tensorop.jit.target import Target
+
+Access = Literal["packed", "direct", "consecutive"]
+Store = Literal["columns", "scatter"]
+EPILOGUES = frozenset(main.value for main in UNARY - {Primitive.ZERO, Primitive.CAST})
 
 
 class GemmWord(IntEnum):
@@ -35,3 +46,40 @@ class GemmWord(IntEnum):
     C_M_TABLE = 12
     B_NEXT = 13
     WORDS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class GemmKernel:
+    """A GEMM of one dtype, register tile and way to reach its operands.
+
+    dtype: of C; A and B too, but packed half types are float32.
+    vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
+    epilogue: a unary primitive that is applied to C after the last block of K.
+    store: "columns" where rows are consecutive in C, "scatter" where a chunk table says which are.
+    """
+
+    dtype: str
+    vectors: int
+    columns: int
+    a: Access = "packed"
+    b: Access = "packed"
+    store: Store = "columns"
+    batch_reduce: bool = False
+    epilogue: str = "none"
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        kind = "brgemm" if self.batch_reduce else "gemm"
+        tile = f"{self.vectors}x{self.columns}"
+        name = f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
+        return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
+
+    def lanes(self, target: Target) -> int:
+        """Rows of one vector."""
+        real = element(self.dtype).accumulator.real
+        return target.lanes(real.size) if real.vectorises else 1
+
+    def rows(self, target: Target) -> int:
+        """Rows of a tile: the width of a packed panel of A."""
+        return self.vectors * self.lanes(target)

@@ -1,7 +1,7 @@
 """How a copy kernel holds elements between load and store.
 
-A `Mover` is made for a pair of dtypes and what happens between them: as bits where nothing does, as
-numbers where they are widened (half types to float32), conjugated or laid apart (planar).
+As bits where nothing happens to them, as numbers where they are widened (half types to float32),
+conjugated or laid apart (planar): see `copy_abi.Carried`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import LINE, Code, Value
-from tensorop.jit.elements import Element, element
+from tensorop.jit.elements import Element
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
 
@@ -85,27 +85,3 @@ class Mover:
     def masks(self, target: Target) -> bool:
         """Whether fewer than `lanes` elements can be moved at once."""
         return self.lanes > 1 and {self.source.part, self.stored.part} <= target.masked
-
-
-def mover(source_name: str, target_name: str, target: Target, conj: bool, planar: bool) -> Mover:
-    """The widest mover for elements of two dtypes.
-
-    Raises
-    ------
-    ValueError
-        No such copy exists.
-    """
-    source, stored = element(source_name), element(target_name)
-    conj = conj and source.parts == 2
-    if source != stored and not (source.half and stored == element("float32")):
-        raise ValueError(f"no copy kernel from {source_name} to {target_name}")
-    if planar and source.parts == 1:
-        raise ValueError(f"{source_name} has no imaginary part to lay apart")
-    units = 1
-    if source == stored and not conj and not planar:
-        units = max(1, source.size // 8)
-        source = stored = element(f"uint{8 * min(source.size, 8)}")
-    if planar:
-        stored = stored.real
-    lanes = target.lanes(stored.part * units) if source.vectorises else 1
-    return Mover(source, stored, lanes, units, conj, planar)

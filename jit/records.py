@@ -8,13 +8,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
-from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.builder import POINTER, WORD, Code, Integer, Value
 from tensorop.jit.target import Target
-
-# A prepared plan: the call record, then the frame, that every call starts from.
-FRAME_AT = int(CallRecord.WORDS)
-PREPARED_WORDS = CallRecord.WORDS + Frame.WORDS
 
 
 def function(

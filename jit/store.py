@@ -2,11 +2,11 @@
 
     <cache folder>/code/<hash>.bin
 
-The hash covers everything that code depends on: what it is, the source of the generators, the
-versions of llvmlite and LLVM, and the target. A file holds a digest of its content. Files are
-replaced as a whole, so that any number of processes may read and write; one that is damaged, that
-cannot be read or that somebody else may have written is as if it were not there. Nothing that goes
-wrong here is an error: the code is then compiled.
+The hash covers everything that code depends on: what it is, for which target, the source of the
+generators, and which llvmlite and LLVM are installed. A file holds a digest of its content. Files
+are replaced as a whole, so that any number of processes may read and write; one that is damaged,
+that cannot be read or that somebody else may have written is as if it were not there. Nothing that
+goes wrong here is an error: the code is then compiled.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
-import llvmlite
-import llvmlite.binding as llvm
 import platformdirs
 
 from tensorop import ir
 from tensorop._version import __version__
 from tensorop.config import CACHE, CACHE_DIR
-from tensorop.jit.target import Target
 
 FORMAT = b"tensorop code 1\n"
 LIMIT = 64 << 20  # bytes of all files; where they are more, the oldest go until half are left
@@ -60,12 +58,12 @@ def clear() -> int:
     return sum(map(_remove, files()))
 
 
-def load(what: str, target: Target) -> bytes | None:
+def load(what: str) -> bytes | None:
     """What was kept under a description, None where nothing was."""
     if not CACHE.value:
         return None
     try:
-        key = _key(what, target)
+        key = _key(what)
         if not _ours(os.stat(folder())):
             return None
         with open(_path(key), "rb") as file:
@@ -78,24 +76,29 @@ def load(what: str, target: Target) -> bytes | None:
     return content if head == _head(key, content) else None
 
 
-def save(what: str, target: Target, content: bytes) -> None:
-    """Keep something under a description, if that is possible."""
+def save(what: str, content: bytes) -> None:
+    """Keep something under a description, if that is possible. The description says what code
+    depends on, beside the generators and llvmlite: the target."""
     if not CACHE.value:
         return
     with contextlib.suppress(OSError):
-        key = _key(what, target)
+        key = _key(what)
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _ours(os.stat(folder())):
             return
-        handle, part = tempfile.mkstemp(dir=folder(), suffix=".part")
+        part = folder() / f"{os.getpid()}-{threading.get_ident()}.part"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(part, "xb", opener=_private) as file:
                 file.write(_head(key, content) + content)
             os.replace(part, _path(key))
         except OSError:
-            _remove(Path(part))
+            _remove(part)
             raise
         _keep_within_limit()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _head(key: bytes, content: bytes) -> bytes:
@@ -113,8 +116,8 @@ def _ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _key(what: str, target: Target) -> bytes:
-    return f"{_facts()}\n{target!r}\n{what}".encode()
+def _key(what: str) -> bytes:
+    return f"{_facts()}\n{what}".encode()
 
 
 @lru_cache(maxsize=1)
@@ -123,8 +126,21 @@ def _facts() -> str:
     source = hashlib.sha256()
     for path in _sources():
         source.update(path.read_bytes())
-    versions = f"llvmlite {llvmlite.__version__} LLVM {llvm.llvm_version_info}"
-    return f"{source.hexdigest()} {__version__} {versions}"
+    return f"{source.hexdigest()} {__version__} {_llvmlite()}"
+
+
+def _llvmlite() -> str:
+    """Which llvmlite is installed, without importing it: its version, and the size and time of the
+    library that has LLVM in it."""
+    spec = find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("llvmlite is not a folder of files")
+    place = Path(spec.origin).parent
+    facts = [(place / "_version.py").read_text(encoding="utf-8")]
+    for path in sorted((place / "binding").glob("*llvmlite*")):
+        status = path.stat()
+        facts.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(facts)
 
 
 def _sources() -> Iterator[Path]:

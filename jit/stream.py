@@ -17,16 +17,12 @@ if out is not read, and combine with it otherwise. Elementwise ones overwrite, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
-from llvmlite import ir
-
 from tensorop.ir import BINARY, REDUCTIONS, UNARY, Primitive
-from tensorop.jit.elements import Element, element
-from tensorop.jit.stream_form import REDUCING, Access, StreamDescriptor, StreamForm
-from tensorop.jit.stream_loops import Stream
-from tensorop.jit.target import Target
+from tensorop.jit.elements import GATHERED, Element, element
+from tensorop.jit.stream_form import REDUCING, Access, StreamDescriptor, StreamKernel
 
 __all__ = ["Access", "StreamDescriptor", "StreamKernel", "stream_kernel"]
 
@@ -38,17 +34,8 @@ _LOGICAL = frozenset({"and", "or"})
 _BOOL = frozenset({"zero", "copy", "cast", "gemm", "sum"}) | _LOGICAL
 _UNTYPED = frozenset({"zero", "copy"})  # bytes are bytes
 _PARTWISE = _UNTYPED | {"neg", "add", "sub"}  # complex numbers are pairs of real ones
-GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
 # Results that are the same for signed and unsigned integers.
 _WRAPPING = frozenset({"neg", "square", "add", "sub", "mul", "gemm", "sum", "prod"})
-
-
-@dataclass(frozen=True, slots=True)
-class StreamKernel(StreamForm):
-    """A stream kernel that can generate itself; build it by `stream_kernel`."""
-
-    def generate(self, target: Target) -> ir.Module:
-        return Stream(self, target).generate()
 
 
 @lru_cache(maxsize=1024)

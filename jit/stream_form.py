@@ -36,8 +36,8 @@ class StreamDescriptor(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamForm:
-    """The description of a stream kernel.
+class StreamKernel:
+    """The description of a stream kernel; build it by `stream_kernel`.
 
     main: the primitive. dtype: type of the output, and of the arithmetic (half types: float32).
     source: dtype of the inputs where it is another one; they are cast as they are loaded.

@@ -22,7 +22,9 @@ from llvmlite import ir
 from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
 from tensorop.jit.scalars import flat, grouped
+from tensorop.jit.stream_form import StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
+from tensorop.jit.target import Target
 
 _ROWS = 4  # rows of Y that one pass along X sums
 
@@ -34,6 +36,11 @@ class Strip:
     x: Value
     lanes: Lanes
     counts: list[Value | None]
+
+
+def generate(kernel: StreamKernel, target: Target) -> ir.Module:
+    """The module of a kernel."""
+    return Stream(kernel, target).generate()
 
 
 class Stream(StreamSteps):

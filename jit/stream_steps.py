@@ -15,7 +15,7 @@ from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.scalars import Scalars, flat, grouped
-from tensorop.jit.stream_form import Access, StreamDescriptor, StreamForm
+from tensorop.jit.stream_form import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
 
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
@@ -55,7 +55,7 @@ class Row:
 class StreamSteps:
     """The steps of one kernel, over the code under construction."""
 
-    def __init__(self, form: StreamForm, target: Target) -> None:
+    def __init__(self, form: StreamKernel, target: Target) -> None:
         self.form = form
         self.code = Code(target, form.name)
         self.element, self.source = element(form.dtype), element(form.source or form.dtype)

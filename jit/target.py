@@ -8,10 +8,14 @@ Generators read widths and features from the row and never ask for a machine by 
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-import llvmlite.binding as llvm
+from tensorop.jit import store
+
+_CPU_FACTS = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +71,47 @@ _ARM = {
 _OTHER = {"generic": _Row(frozenset(), "", 16, 16, False, frozenset(), False)}
 
 
+def _host() -> tuple[str, str, str]:
+    """Triple, name of the CPU and features (`+this,-that`), as LLVM names them: kept on disk, since
+    asking LLVM takes as long as importing it."""
+    what = f"host {platform.machine()} {_cpu()}"
+    kept = store.load(what)
+    if kept is not None:
+        triple, cpu, features = kept.decode().split("\n")
+        return triple, cpu, features
+    from llvmlite import binding as llvm  # imported where it is needed: see `jit/library.py`
+
+    host = llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
+    found = (host[0], host[1], host[2].flatten())
+    if _cpu():
+        store.save(what, "\n".join(found).encode())
+    return found
+
+
+def _cpu() -> str:
+    """What the system says of the first CPU, as far as LLVM goes by it; nothing where it does
+    not."""
+    telling = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
+    try:
+        with _CPU_FACTS.open(encoding="utf-8", errors="replace") as file:
+            first = file.read(8192).split("\n\n")[0]
+    except OSError:
+        return ""
+    return "\n".join(line for line in first.splitlines() if line.startswith(telling))
+
+
 @lru_cache(maxsize=1)
 def host_targets() -> tuple[Target, ...]:
     """Every target that this machine can run, best first."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    triple = llvm.get_default_triple()
-    host = llvm.get_host_cpu_features()
+    triple, cpu, features = _host()
+    has = {name[1:] for name in features.split(",") if name.startswith("+")}
     rows = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.split("-")[0], _OTHER)
     return tuple(
         Target(
             name=name,
             triple=triple,
-            cpu=row.cpu or llvm.get_host_cpu_name(),
-            features="" if row.cpu else host.flatten(),
+            cpu=row.cpu or cpu,
+            features="" if row.cpu else features,
             vector_bytes=row.vector_bytes,
             registers=row.registers,
             fma=row.fma,
@@ -88,7 +119,7 @@ def host_targets() -> tuple[Target, ...]:
             half=row.half,
         )
         for name, row in rows.items()
-        if all(host.get(feature) for feature in row.needs)
+        if row.needs <= has
     )
 
 

@@ -11,15 +11,13 @@ Workers wait for the next region spinning for a while, then asleep on a futex. T
 the first region that wants them, with signals blocked (Python's handlers run on its main thread),
 and never end. The words of the team and this code are immortal for the same reason.
 
-Linux on x86-64 and AArch64 only: elsewhere `supported()` is false and regions run on the caller.
+Linux on x86-64 and AArch64 only: elsewhere (`team_abi.supported()`) regions run on the caller.
 """
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import signal
-import sys
 import time
 from enum import IntEnum
 
@@ -29,8 +27,8 @@ from tensorop.jit.abi import CallRecord, Frame, Node, Role
 from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.records import cell, function, null, return_if, symbol, words
 from tensorop.jit.target import Target
+from tensorop.jit.team_abi import FUTEX, in_process
 
-_FUTEX = {"x86_64": 202, "aarch64": 98}  # the number of the system call
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT, FUTEX_WAKE | FUTEX_PRIVATE_FLAG
 
 _OPEN, _INSIDE = 1 << 31, (1 << 31) - 1  # parts of STATE, below the generation
@@ -62,28 +60,10 @@ class Team(IntEnum):
     WORDS = 56
 
 
-def supported() -> bool:
-    """Whether this platform has a team."""
-    needed = ("syscall", "pthread_create", "pthread_detach", "pthread_sigmask", "sigfillset")
-    return (
-        sys.platform == "linux"
-        and platform.machine() in _FUTEX
-        and all(_in_process(name) for name in needed)
-    )
-
-
-def _in_process(name: str) -> bool:
-    """Whether generated code can call a function of the C library."""
-    try:
-        return hasattr(ctypes.CDLL(None), name)
-    except (OSError, TypeError):  # Windows has no name space of the whole process
-        return False
-
-
 def emit_system(module: ir.Module, target: Target) -> None:
     """`system.clock`: nanoseconds of the monotonic clock; `system.pause`: a breath in a spin."""
     code, _ = function(module, target, "system.clock")
-    if hasattr(time, "CLOCK_MONOTONIC") and _in_process("clock_gettime"):
+    if hasattr(time, "CLOCK_MONOTONIC") and in_process("clock_gettime"):
         now = words(code, 2)
         code.call("clock_gettime", INT32, [ir.Constant(INT32, time.CLOCK_MONOTONIC), now])
         seconds, rest = code.word(now, 0), code.word(now, 1)
@@ -139,7 +119,7 @@ def _emit_futex(module: ir.Module, target: Target) -> None:
     code, arguments = function(
         module, target, "system.futex", "address", "operation:", "value:", "timeout"
     )
-    number = code.int(_FUTEX[platform.machine()])
+    number = code.int(FUTEX[platform.machine()])
     code.finish(code.call("syscall", WORD, [number, *arguments]))
 
 

@@ -1,14 +1,8 @@
-"""The built-in function that runs calls it has seen before, as generated code on CPython's C API.
+"""Records of calls that were seen before, for the built-in function of `jit/warm_code.py`.
 
-`warm(operands, out)` takes the tuple (key, a, b) and an array or None. It looks for a record that
-says: for this key (an object, compared by identity), for arrays of these dtypes, shapes and
-strides, run that plan. If there is one, it runs it and returns `out`, or a new array, or a scalar
-where the result has no dimensions; else it returns None, and has done nothing. So a call that is
-repeated costs some tens of nanoseconds beside its work; everything else goes the way of
-`tensorop/einsum.py`, which writes the records (`tensorop/warm.py`).
-
-Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
-read while the GIL is held; the plan of a record is kept alive for as long as it runs.
+A record says: for this key (an object, compared by identity), for arrays of these dtypes, shapes
+and strides, run that plan. Records are found by a hash of the key's address and the shapes, in a
+table of addresses; `tensorop/known.py` writes them.
 """
 
 from __future__ import annotations
@@ -19,27 +13,16 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-
-from tensorop.jit import builtin
-from tensorop.jit.abi import CallRecord
-from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
-from tensorop.jit.builtin import Foreign
-from tensorop.jit.records import PREPARED_WORDS, cell, function, null, symbol, words
-from tensorop.jit.target import Target
 
 SLOTS = 1024  # records that the table has room for
 PROBES = 4  # places that a record may be in, from the one that its hash says
 SCRATCH = 32 << 10  # bytes that a plan may need: they lie on the stack
 MAX_RANK = 8  # dimensions that an array may have
-_FIELDS = object.__basicsize__  # of an array, behind the object's header
-_COUNT_AT = _FIELDS + 8
-_SHAPE_AT, _STRIDES_AT, _DTYPE_AT, _FLAGS_AT = (_FIELDS + at for at in (16, 24, 40, 48))
-_ITEMS_AT = object.__basicsize__ + 8  # of a tuple
-_READABLE = 0x100  # flags of an array: aligned; with the second one, writeable
-_WRITEABLE = 0x400
-_NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
+FIELDS = object.__basicsize__  # of an array, behind the object's header
+COUNT_AT = FIELDS + 8
+SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
 FUNCTIONS = ["entry.warm", "entry.warm_table"]
+_NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
 
 
 class Array(IntEnum):
@@ -89,7 +72,7 @@ def array_api() -> tuple[int, int] | None:
 
 def _fields_are_known() -> bool:
     """Whether arrays have their fields where they are read."""
-    if np.ndarray.__basicsize__ < _FLAGS_AT + 4:
+    if np.ndarray.__basicsize__ < FLAGS_AT + 4:
         return False
     line = np.arange(12.0)
     samples = (line[::-2], line.reshape(3, 4).T, np.array(3), np.zeros((2, 0), np.int8))
@@ -104,11 +87,11 @@ def _fields_are_known() -> bool:
         return tuple((ctypes.c_ssize_t * sample.ndim).from_address(address))
 
     return all(
-        read(s, ctypes.c_int, _COUNT_AT) == s.ndim
-        and numbers(s, _SHAPE_AT) == s.shape
-        and numbers(s, _STRIDES_AT) == s.strides
-        and read(s, ctypes.c_void_p, _DTYPE_AT) == id(s.dtype)
-        and read(s, ctypes.c_int, _FLAGS_AT) == s.flags.num
+        read(s, ctypes.c_int, COUNT_AT) == s.ndim
+        and numbers(s, SHAPE_AT) == s.shape
+        and numbers(s, STRIDES_AT) == s.strides
+        and read(s, ctypes.c_void_p, DTYPE_AT) == id(s.dtype)
+        and read(s, ctypes.c_int, FLAGS_AT) == s.flags.num
         for s in samples
     )
 
@@ -120,208 +103,3 @@ def hashed(key: int, shapes: tuple[tuple[int, ...], ...], makes: bool) -> int:
         for size in shape:
             value = (value * 31 + size) % 2**64
     return (value ^ (value >> 15)) % SLOTS
-
-
-def emit_warm(module: ir.Module, target: Target) -> None:
-    """Write the function into a module that has the entries and `builtin`'s functions."""
-    table = ir.GlobalVariable(module, ir.ArrayType(WORD, SLOTS), "warm_table")
-    table.initializer = ir.Constant(table.value_type, None)
-    code, _ = function(module, target, "entry.warm_table")
-    code.finish(code.builder.ptrtoint(symbol("warm_table"), WORD))
-    _emit_lies_as(module, target)
-    _emit_matches(module, target)
-    _emit_find(module, target)
-    _emit_overlaps(module, target)
-    _emit_warm(module, target)
-
-
-def _count(code: Code, array: Value) -> Value:
-    number = code.load(code.at(array, _COUNT_AT), INT32, 4)
-    return code.builder.zext(number, WORD)
-
-
-def _field(code: Code, array: Value, at: int) -> Value:
-    return code.word(code.at(array, at), 0)
-
-
-def _emit_lies_as(module: ir.Module, target: Target) -> None:
-    """Whether an array has a dtype, a shape and strides, and some flags."""
-    code, (described, array, flags) = function(
-        module, target, "warm.lies_as", "described", "array", "flags:"
-    )
-    differs = code.sub(_field(code, array, _DTYPE_AT), code.word(described, Array.DTYPE))
-    rank = _count(code, array)
-    differs = code.builder.or_(differs, code.sub(rank, code.word(described, Array.RANK)))
-    given = code.builder.zext(code.load(code.at(array, _FLAGS_AT), INT32, 4), WORD)
-    lacks = code.sub(code.builder.and_(given, flags), flags)
-    with code.when(code.nonzero(code.builder.or_(differs, lacks))):
-        code.leave(0)
-    shape, strides = code.pointer(array, _SHAPE_AT // 8), code.pointer(array, _STRIDES_AT // 8)
-    with code.reduce(rank, [code.int(0)]) as each:
-        i = each.index
-        size = code.word(described, code.add(i, Array.SHAPE))
-        stride = code.word(described, code.add(i, Array.STRIDES))
-        other = code.builder.or_(
-            code.sub(code.word(shape, i), size), code.sub(code.word(strides, i), stride)
-        )
-        each.update([code.builder.or_(each.values[0], other)])
-    code.finish(code.builder.zext(code.equal(each.values[0], 0), WORD))
-
-
-def _emit_matches(module: ir.Module, target: Target) -> None:
-    """Whether a record is one of a key and arrays; `out` may be null."""
-    code, (record, key, a, b, out) = function(
-        module, target, "warm.matches", "record", "key:", "a", "b", "out"
-    )
-    makes = code.builder.zext(null(code, out), WORD)
-    other = code.builder.or_(
-        code.sub(code.word(record, Record.KEY), key),
-        code.sub(code.word(record, Record.MAKES), makes),
-    )
-    with code.when(code.nonzero(other)):
-        code.leave(0)
-    for array, words_ in ((a, Record.A), (b, Record.B)):
-        described = cell(code, record, words_)
-        fits = code.call("warm.lies_as", WORD, [described, array, code.int(_READABLE)])
-        with code.when(code.equal(fits, 0)):
-            code.leave(0)
-    with code.when(code.nonzero(makes)):
-        code.leave(1)
-    flags = code.int(_READABLE | _WRITEABLE)
-    code.finish(code.call("warm.lies_as", WORD, [cell(code, record, Record.OUT), out, flags]))
-
-
-def _emit_find(module: ir.Module, target: Target) -> None:
-    """The address of the record of a key and arrays, 0 where there is none."""
-    code, (key, a, b, out) = function(module, target, "warm.find", "key:", "a", "b", "out")
-    value = code.builder.lshr(key, code.int(4))
-    value = code.add(value, code.builder.zext(null(code, out), WORD))
-    for array in (a, b):
-        shape = code.pointer(array, _SHAPE_AT // 8)
-        with code.reduce(_count(code, array), [value]) as each:
-            each.update([code.add(code.mul(each.values[0], 31), code.word(shape, each.index))])
-        value = each.values[0]
-    value = code.builder.xor(value, code.builder.lshr(value, code.int(15)))
-    table = symbol("warm_table")
-    with code.loop(PROBES) as probe:
-        slot = code.builder.and_(code.add(value, probe), code.int(SLOTS - 1))
-        record = code.pointer(table, slot)
-        with code.when(code.builder.not_(null(code, record))):
-            found = code.call("warm.matches", WORD, [record, key, a, b, out])
-            with code.when(code.nonzero(found)):
-                code.leave(code.builder.ptrtoint(record, WORD))
-    code.finish(code.int(0))
-
-
-def _emit_overlaps(module: ir.Module, target: Target) -> None:
-    """Whether two arrays may share memory, judged by where they begin and end."""
-    code, (one, at, other, there) = function(
-        module, target, "warm.overlaps", "one", "at:", "other", "there:"
-    )
-    ends = [
-        code.add(base, code.word(described, word))
-        for described, base in ((one, at), (other, there))
-        for word in (Array.LOW, Array.HIGH)
-    ]
-    low, high, lower, higher = ends
-    both = code.builder.and_(code.less(low, higher), code.less(lower, high))
-    code.finish(code.builder.zext(both, WORD))
-
-
-def _emit_warm(module: ir.Module, target: Target) -> None:
-    code, (_, given, count) = function(
-        module, target, "entry.warm", "self", "given", "count:", result=POINTER
-    )
-    none = builtin.foreign(code, Foreign.NONE)
-    with code.when(code.builder.not_(code.equal(count, 2))):
-        builtin.raise_error(
-            code, Foreign.TYPE_ERROR, builtin.text(module, "warm_usage", "(operands, out)")
-        )
-    operands, asked = code.pointer(given, 0), code.pointer(given, 1)
-    items = code.at(operands, _ITEMS_AT)
-    three = code.equal(code.word(code.at(operands, object.__basicsize__), 0), 3)
-    with code.when(code.builder.not_(three)):
-        _unknown(code, none)
-    key, a, b = code.word(items, 0), code.pointer(items, 1), code.pointer(items, 2)
-    makes = code.equal(code.builder.ptrtoint(asked, WORD), code.builder.ptrtoint(none, WORD))
-    out = code.builder.select(makes, ir.Constant(POINTER, None), asked)
-    for array in (a, b):
-        with code.when(code.builder.not_(builtin.is_array(code, array))):
-            _unknown(code, none)
-    with (
-        code.when(code.builder.not_(makes)),
-        code.when(code.builder.not_(builtin.is_array(code, asked))),
-    ):
-        _unknown(code, none)
-    record_at = code.call("warm.find", WORD, [key, a, b, out])
-    with code.when(code.equal(record_at, 0)):
-        _unknown(code, none)
-    record = code.builder.inttoptr(record_at, POINTER)
-    rank = code.word(record, Record.OUT + Array.RANK)
-    keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
-    at_a, at_b = _field(code, a, _FIELDS), _field(code, b, _FIELDS)
-    result, place = _result(code, record, makes, asked, at_a, at_b, none)
-    swaps = code.nonzero(code.word(record, Record.SWAPS))
-    in0 = code.builder.select(swaps, at_b, at_a)
-    in1 = code.builder.select(swaps, at_a, at_b)
-    own, nothing = words(code, PREPARED_WORDS), ir.Constant(POINTER, None)
-    scratch = code.builder.ptrtoint(code.stack(BYTE, SCRATCH), WORD)
-    arguments = [own, prepared, in0, in1, place, code.int(0), nothing, scratch]
-    code.call("entry.prepare", WORD, arguments)
-    code.call("Py_IncRef", VOID, [keep])
-    builtin.run_prepared(code, own)
-    code.call("Py_DecRef", VOID, [keep])
-    with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
-        code.call("Py_DecRef", VOID, [result])
-        builtin.raise_cancelled(code, module)
-    with code.when(code.builder.and_(makes, code.equal(rank, 0))):
-        scalar = builtin.foreign(code, Foreign.AS_SCALAR)
-        code.leave(code.call_address(scalar, POINTER, [result]))
-    code.finish(result)
-
-
-def _unknown(code: Code, none: Value) -> None:
-    code.call("Py_IncRef", VOID, [none])
-    code.leave(none)
-
-
-def _result(
-    code: Code,
-    record: Value,
-    makes: Value,
-    asked: Value,
-    at_a: Value,
-    at_b: Value,
-    none: Value,
-) -> tuple[Value, Value]:
-    """The result, a reference of the caller's own, and its address: a new array, or `out` unless
-    it may overlap an operand."""
-    described = cell(code, record, Record.OUT)
-
-    def new() -> list[Value]:
-        dtype = code.pointer(described, Array.DTYPE)
-        code.call("Py_IncRef", VOID, [dtype])  # which the function takes
-        layout = (cell(code, described, Array.SHAPE), cell(code, described, Array.STRIDES))
-        nothing = ir.Constant(POINTER, None)
-        rank = code.builder.trunc(code.word(described, Array.RANK), INT32)
-        make = builtin.foreign(code, Foreign.NEW_ARRAY)
-        kind = builtin.foreign(code, Foreign.ARRAY)
-        flags = code.builder.trunc(code.int(0), INT32)
-        made = code.call_address(
-            make, POINTER, [kind, dtype, rank, *layout, nothing, flags, nothing]
-        )
-        with code.when(null(code, made)):
-            code.leave(nothing)
-        return [made]
-
-    def given() -> list[Value]:
-        place = _field(code, asked, _FIELDS)
-        for word, at in ((Record.A, at_a), (Record.B, at_b)):
-            pair = [cell(code, record, word), at, described, place]
-            with code.when(code.nonzero(code.call("warm.overlaps", WORD, pair))):
-                _unknown(code, none)
-        code.call("Py_IncRef", VOID, [asked])
-        return [asked]
-
-    (result,) = code.choose(makes, new, given)
-    return result, _field(code, result, _FIELDS)

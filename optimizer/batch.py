@@ -27,7 +27,7 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.batch import BatchAccess, BatchKernel, tile_of
+from tensorop.jit.batch_abi import BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import balanced, call_work, ceiling
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension

@@ -37,8 +37,7 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.jit.elements import Element, element
-from tensorop.jit.functions import UNARY_FUNCTIONS
-from tensorop.jit.gemm import GemmKernel, Store
+from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
 from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
@@ -226,7 +225,7 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
 
 def epilogue_of(op: TensorOp) -> str:
     """The last touch, where a matrix product kernel can apply it to its sums."""
-    return op.last_touch.value if op.last_touch.value in UNARY_FUNCTIONS else "none"
+    return op.last_touch.value if op.last_touch.value in EPILOGUES else "none"
 
 
 def kernel_dtype(op: TensorOp) -> str:

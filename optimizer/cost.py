@@ -12,10 +12,8 @@ from __future__ import annotations
 from math import ceil, prod
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.jit.arithmetic import NEAR_STEPS
-from tensorop.jit.batch import tile_of, tiles
-from tensorop.jit.elements import element
-from tensorop.jit.stream import GATHERED
+from tensorop.jit.batch_abi import tile_of, tiles
+from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.optimizer.batch import blocks_of
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine

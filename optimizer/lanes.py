@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tensorop.ir import CONTRACTIONS, Axis, Dimension, DimType, TensorOp
-from tensorop.jit.elements import element
-from tensorop.jit.stream import GATHERED
+from tensorop.jit.elements import GATHERED, element
 
 FAR = 16  # elements from one item of the batch to the next at most that are worth gathering
 

@@ -27,7 +27,7 @@ from tensorop.ir import (
     TensorOp,
 )
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm import GemmKernel, Store
+from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.blocked import balanced, call_work, epilogue_of, kernel_dtype

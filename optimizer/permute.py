@@ -28,7 +28,7 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.copy import CopyKernel
+from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.optimizer.blocked import balanced
 from tensorop.optimizer.machine import Machine

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
-from tensorop.jit.elements import element
-from tensorop.jit.stream import GATHERED
+from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.cost import SHORT, batch_cycles, direct_cycles, product_cycles
 from tensorop.optimizer.direct import direct
 from tensorop.optimizer.lanes import lane_dimension

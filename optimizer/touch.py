@@ -15,7 +15,7 @@ from math import prod
 
 from tensorop.ir import Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.touch import TouchKernel
+from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer.machine import Machine
 
 LONG = 2048  # bytes of a row that the hardware asks ahead in by itself

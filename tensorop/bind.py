@@ -16,14 +16,14 @@ from tensorop.bind_copies import CopyWords
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
 from tensorop.ir import BIAS, Call, DimType, ExecType, Loop, Pack, Schedule, Step
 from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, When
-from tensorop.jit.batch import BatchKernel, BatchWord
-from tensorop.jit.compiler import kernel_address
-from tensorop.jit.copy import CopyKernel
-from tensorop.jit.gemm import GemmKernel, GemmWord
+from tensorop.jit.batch_abi import BatchKernel, BatchWord
+from tensorop.jit.copy_abi import CopyKernel
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord
+from tensorop.jit.library import kernel_address
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
-from tensorop.jit.touch import TouchKernel, TouchWord
+from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.touch import item_rows
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about

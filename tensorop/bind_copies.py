@@ -15,8 +15,7 @@ import numpy as np
 
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
 from tensorop.ir import Call, Loop, Pack, Schedule
-from tensorop.jit.copy import LARGEST_TILE, CopyKernel
-from tensorop.jit.copy_abi import CopyDescriptor
+from tensorop.jit.copy_abi import LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target

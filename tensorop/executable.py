@@ -267,7 +267,9 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and the names of out's
     dimensions, outermost first, where it had better have another order than it has."""
     parts = _as_new(op)
-    return parts.cycles, tuple(parts.op.dimensions[i].name for i in parts.orders.get(op.out, ()))
+    # Names are the caller's own: operations that differ in nothing else have the search in common.
+    dims = normalise(op).op.dimensions
+    return parts.cycles, tuple(dims[i].name for i in parts.orders.get(op.out, ()))
 
 
 def single_plan(executable: Runnable) -> tuple[Prepared, tuple[int, int, int, int]] | None:

@@ -24,7 +24,7 @@ from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
 from tensorop.ir import Pack, Schedule
-from tensorop.jit.compiler import assembly
+from tensorop.jit.library import assembly, llvm_ir
 from tensorop.jit.target import current_target
 from tensorop.memory import release
 from tensorop.path import freeze
@@ -201,12 +201,11 @@ class Plan:
 
     def llvm_ir(self) -> str:
         """The generated LLVM IR of all its kernels."""
-        return "\n".join(str(kernel.generate(current_target())) for kernel in self.kernels())
+        return "\n".join(llvm_ir(kernel, current_target()) for kernel in self.kernels())
 
     def asm(self) -> str:
         """The machine code of all its kernels, as assembly text."""
-        target = current_target()
-        return "\n".join(assembly(kernel.generate(target), target) for kernel in self.kernels())
+        return "\n".join(assembly(kernel, current_target()) for kernel in self.kernels())
 
     def __repr__(self) -> str:
         shapes = ", ".join("x".join(map(str, shape)) or "()" for shape, *_ in self._layouts)

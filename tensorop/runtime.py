@@ -22,9 +22,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorop.jit.abi import BETA_IS_ONE, CallRecord, Frame
-from tensorop.jit.entry import SCALAR_WORDS, Launch, Operand, machine
-from tensorop.jit.records import FRAME_AT, PREPARED_WORDS
+from tensorop.jit.abi import (
+    BETA_IS_ONE,
+    FRAME_AT,
+    PREPARED_WORDS,
+    SCALAR_WORDS,
+    CallRecord,
+    Frame,
+)
+from tensorop.jit.entry import Launch, Operand, machine
 
 Words = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
-from tensorop.jit.compiler import kernel_address
+from tensorop.jit.library import kernel_address
 from tensorop.jit.stream import StreamDescriptor, StreamKernel, stream_kernel
 from tensorop.jit.target import Target, host_targets
 

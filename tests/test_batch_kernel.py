@@ -18,10 +18,12 @@ from tensorop.bind import bind
 from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
-from tensorop.jit.batch import BatchKernel, BatchWord, tile_of
-from tensorop.jit.compiler import assembly, kernel_address
+from tensorop.jit.batch_abi import BatchKernel, BatchWord, tile_of
+from tensorop.jit.compiler import assembly
+from tensorop.jit.generate import generate
+from tensorop.jit.library import kernel_address
 from tensorop.jit.target import Target, current_target
-from tensorop.jit.touch import TouchKernel, TouchWord
+from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
@@ -152,7 +154,7 @@ def test_conjugates(dtype: str, conj: tuple[bool, bool]) -> None:
 
 def test_gathers_only_what_it_can() -> None:
     with pytest.raises(ValueError, match="int32 are not gathered"):
-        BatchKernel("int32", 2, 2, in0="strided").generate(current_target())
+        generate(BatchKernel("int32", 2, 2, in0="strided"), current_target())
 
 
 @given(m=st.integers(1, 40), n=st.integers(1, 40), dtype=st.sampled_from(VECTORS))
@@ -278,7 +280,7 @@ def test_every_thread_has_blocks_to_ask_for() -> None:
 @pytest.mark.parametrize("kernel", [TouchKernel(), TouchKernel(writes=True)])
 def test_touching_is_asking(kernel: TouchKernel) -> None:
     """It is not seen in results: the code must have the instruction, and read no element."""
-    text = assembly(kernel.generate(current_target()), current_target())
+    text = assembly(generate(kernel, current_target()), current_target())
     assert "prefetch" in text or "prfm" in text
     assert "vmov" not in text
 

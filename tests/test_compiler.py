@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
@@ -10,10 +13,11 @@ import numpy as np
 import pytest
 from cffi import FFI
 
+from tensorop.jit import library
 from tensorop.jit.abi import Frame
-from tensorop.jit.blob import flatten
+from tensorop.jit.blob import flatten, link
 from tensorop.jit.builder import Code
-from tensorop.jit.compiler import kernel_address, kernels_loaded
+from tensorop.jit.library import kernel_address, kernels_loaded
 from tensorop.jit.target import Target, host_targets
 
 ffi = FFI()
@@ -70,6 +74,71 @@ def test_flatten_refuses_writable_data() -> None:
     text = "@state = global i64 1\ndefine i64 @f() {\n %v = load i64, ptr @state\n ret i64 %v\n}"
     with pytest.raises(ValueError, match=r"writable data|undefined symbol|relocation"):
         flatten(object_code(text))
+
+
+COUNTER = """
+@count = global i64 0
+@text = constant [3 x i8] c"abc"
+declare i32 @toupper(i32)
+define internal i64 @step() {
+  %old = load i64, ptr @count
+  %new = add i64 %old, 1
+  store i64 %new, ptr @count
+  ret i64 %new
+}
+define i64 @counted() {
+  %f = select i1 true, ptr @step, ptr null
+  %n = call i64 %f()
+  ret i64 %n
+}
+define i64 @letter(i64 %at) {
+  %place = getelementptr i8, ptr @text, i64 %at
+  %small = load i8, ptr %place
+  %wide = zext i8 %small to i32
+  %large = call i32 @toupper(i32 %wide)
+  %result = zext i32 %large to i64
+  ret i64 %result
+}
+"""
+linking = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="LLVM links"
+)
+
+
+def functions() -> tuple[Callable[[], int], Callable[[int], int]]:
+    linked = link(object_code(COUNTER))
+    base = library._place(linked, {})
+    counted, letter = (base + linked.functions[name] for name in ("counted", "letter"))
+    return ffi.cast("int64_t(*)(void)", counted), ffi.cast("int64_t(*)(int64_t)", letter)
+
+
+@linking
+def test_linked_code_calls_out_and_has_data_of_its_own() -> None:
+    counted, letter = functions()
+    assert [counted() for _ in range(3)] == [1, 2, 3]
+    assert bytes(letter(i) for i in range(3)) == b"ABC"
+    again, _ = functions()
+    assert (again(), counted()) == (1, 4)
+
+
+@linking
+def test_a_child_has_its_own_copy_of_linked_data() -> None:
+    counted, _ = functions()
+    assert counted() == 1
+    child = os.fork()
+    if child == 0:
+        os._exit(counted())
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 2
+    assert counted() == 2
+
+
+@linking
+def test_link_refuses_what_is_not_position_independent() -> None:
+    with pytest.raises(ValueError, match="not zeros"):
+        link(object_code(COUNTER.replace("global i64 0", "global i64 7")))
+    with pytest.raises(AttributeError, match="nowhere_at_all"):
+        library._place(link(object_code(COUNTER.replace("toupper", "nowhere_at_all"))), {})
 
 
 def test_parent_and_child_compile_apart() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from tensorop.ir import Axis, Dimension, DimType
 from tensorop.jit.abi import AxisSlot, Frame, Slot
-from tensorop.jit.compiler import kernel_address
-from tensorop.jit.copy import CopyKernel
-from tensorop.jit.copy_abi import CopyDescriptor
+from tensorop.jit.copy_abi import CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
+from tensorop.jit.generate import generate
+from tensorop.jit.library import kernel_address
 from tensorop.jit.tables import chunks, offsets
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import _column_order, _network
@@ -309,9 +309,9 @@ def test_packs_are_padded_with_zeros(
 def test_copies_that_do_not_exist_are_refused() -> None:
     target = TARGETS[0].values[0]
     with pytest.raises(ValueError, match="from float32 to float64"):
-        CopyKernel("float32", "float64", "along").generate(target)
+        generate(CopyKernel("float32", "float64", "along"), target)
     with pytest.raises(ValueError, match="no imaginary part"):
-        CopyKernel("float32", "float32", "along", planar=True).generate(target)
+        generate(CopyKernel("float32", "float32", "along", planar=True), target)
 
 
 def test_transposition_network() -> None:

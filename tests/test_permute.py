@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tensorop.bind import bind
 from tensorop.ir import Call, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
-from tensorop.jit.copy import CopyKernel
+from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.jit.gemm import GemmKernel
+from tensorop.jit.gemm_abi import GemmKernel
 
 RNG = np.random.default_rng(0)
 

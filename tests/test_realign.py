@@ -202,3 +202,14 @@ def test_estimates_grow_with_what_is_to_be_done(dtype: str) -> None:
     small = cycles(contraction("ac,cb->ab", dtype, **sizes), machine)
     large = cycles(contraction("ac,cb->ab", dtype, **{**sizes, "c": 128}), machine)
     assert 1.3 * small < large < 2.5 * small
+
+
+def test_calls_with_other_labels_have_their_own_order() -> None:
+    """The search is remembered for an operation, which has no labels."""
+    rng = np.random.default_rng(8)
+    a, b = rng.random((588, 403)), rng.random((403, 588))
+    plain = tensorop.einsum("ab,ba->ab", a, b, optimize=False)
+    first, second = tensorop.einsum("ab,ba->ab", a, b), tensorop.einsum("xy,yx->xy", a, b)
+    assert first.strides == second.strides != plain.strides
+    np.testing.assert_array_equal(first, plain)
+    np.testing.assert_array_equal(second, plain)

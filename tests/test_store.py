@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from tensorop.__main__ import main
 from tensorop.config import CACHE, CACHE_DIR
-from tensorop.jit import compiler, store
+from tensorop.jit import library, store
 from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import current_target
 
@@ -64,6 +65,26 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert run(tmp_path) == 0
     assert sorted((tmp_path / "code").iterdir()) == files
     assert (tmp_path / "code").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="no linker")
+def test_the_second_process_does_without_llvmlite(tmp_path: Path) -> None:
+    """It takes longer to import than everything else together."""
+    program = PROGRAM.replace("from tensorop.jit import compiler", "import sys")
+    program = "\n".join(line for line in program.splitlines() if "compiler" not in line)
+    program = program.replace("print(", "made = ['llvmlite'] * ('llvmlite' in sys.modules)\nprint(")
+    environment = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(tmp_path)}
+    loaded = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert loaded == ["1\n", "0\n"]
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path) -> None:
@@ -116,12 +137,11 @@ def test_many_processes_begin_at_once(tmp_path: Path) -> None:
 def test_the_key_is_everything_that_code_depends_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = current_target()
-    store.save("this", target, b"code")
-    assert store.load("this", target) == b"code"
-    assert store.load("that", target) is None
+    store.save("this", b"code")
+    assert store.load("this") == b"code"
+    assert store.load("that") is None
     monkeypatch.setattr(store, "_facts", lambda: "another source")
-    assert store.load("this", target) is None
+    assert store.load("this") is None
     assert len(list(folder.iterdir())) == 1
 
 
@@ -141,20 +161,19 @@ def test_the_oldest_go_where_there_are_too_many(
     monkeypatch.setattr(store, "LIMIT", 5000)
     monkeypatch.setattr(store, "LOOK_EVERY", 2)
     monkeypatch.setattr(store, "_written", 0)
-    target = current_target()
     for i in range(12):
-        store.save(str(i), target, bytes(1000))
+        store.save(str(i), bytes(1000))
         os.utime(store.files()[-1], (i, i))
-    kept = [i for i in range(12) if store.load(str(i), target) is not None]
+    kept = [i for i in range(12) if store.load(str(i)) is not None]
     assert 11 in kept and 0 not in kept
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 7000
 
 
 def test_a_kernel_that_is_loaded_computes_the_same(folder: Path) -> None:
     kernel, target = PeakKernel("float32"), current_target()
-    first = compiler.load_kernel(kernel, target)
+    first = library.load_kernel(kernel, target)
     assert len(list(folder.iterdir())) == 1
-    second = compiler.load_kernel(kernel, target)
+    second = library.load_kernel(kernel, target)
     assert first != second
     size = len(next(folder.iterdir()).read_bytes()) - len(store.FORMAT) - 32 - 8
     assert ctypes.string_at(first, size) == ctypes.string_at(second, size)
@@ -162,7 +181,7 @@ def test_a_kernel_that_is_loaded_computes_the_same(folder: Path) -> None:
 
 
 def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store.save("this", current_target(), b"code")
+    store.save("this", b"code")
     assert main(["cache", "info"]) == 0
     assert f"1 files, 0.0 MiB, in {folder}" in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
@@ -175,8 +194,8 @@ def test_sources_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(store, "_sources", lambda: iter([folder / "nothing.py"]))
     store._facts.cache_clear()
     try:
-        store.save("this", current_target(), b"code")
-        assert store.load("this", current_target()) is None
+        store.save("this", b"code")
+        assert store.load("this") is None
     finally:
         store._facts.cache_clear()
     assert not folder.exists()

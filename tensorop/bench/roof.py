@@ -20,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from tensorop.jit.compiler import kernel_address
+from tensorop.jit.library import kernel_address
 from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import current_target
 

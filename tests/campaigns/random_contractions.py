@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from tensorop.jit.compiler import kernels_loaded
+from tensorop.jit.library import kernels_loaded
 from tests.random_einsums import check, draw
 
 

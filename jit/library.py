@@ -1,0 +1,181 @@
+"""The addresses of machine code.
+
+Of a kernel by its description, and of code that calls functions of the process: what this process
+has, or else what is on disk (`jit/store.py`), or else what is compiled now. llvmlite and the
+generators, which take longer to import than most calls to run, are needed only for the last of the
+three (`jit/compiler.py`).
+
+Kernels are leaf code: a flat block that is copied into an arena and never unloaded. Code that calls
+out, the driver and the team, lies there as well, linked by `jit/blob.py`; LLVM's own loader does
+that on platforms other than Linux on x86-64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import marshal
+import struct
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tensorop.config import DEBUG
+from tensorop.jit import store
+from tensorop.jit.arena import Arena
+from tensorop.jit.blob import Linked
+from tensorop.jit.guard import lock, run_in_child
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.target import Target, current_target
+
+if TYPE_CHECKING:
+    from llvmlite import ir
+
+
+_addresses: dict[Hashable, int] = {}
+_arena = Arena()
+run_in_child(_arena.abandon)
+_START = struct.Struct("<q")  # where the function begins, before a kernel's code
+
+
+@cache
+def _compiler() -> Any:
+    # Imported when something has to be compiled: usually never, where the disk remembers.
+    from tensorop.jit import compiler
+
+    return compiler
+
+
+def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
+    """The address of a kernel's code, compiled on first use."""
+    target = target if target is not None else current_target()
+    key = (kernel, target.name)
+    address = _addresses.get(key)
+    if address is None:
+        with lock:
+            address = _addresses.get(key)
+            if address is None:
+                address = load_kernel(kernel, target)
+                _addresses[key] = address
+    return address
+
+
+def kernels_loaded() -> int:
+    """How many kernels this process has compiled, or found on disk."""
+    return len(_addresses)
+
+
+def load_kernel(kernel: Kernel, target: Target) -> int:
+    """Compile leaf code, or take it from the disk; returns the address of its function.
+
+    Raises
+    ------
+    ValueError
+        The code needs a symbol from outside or has writable data: a mistake in its generator.
+    """
+    with lock:
+        # The store knows the source of our generators only; and what is printed must be made.
+        keeps = type(kernel).__module__.startswith(__package__) and not DEBUG.value
+        if not _has_arena():
+            return _load_object(lambda: _generate(kernel, target), target, [kernel.name], {}, "")[
+                kernel.name
+            ]
+        what = f"{target!r}\n{kernel!r}"
+        kept = store.load(what) if keeps else None
+        if kept is not None:
+            (start,) = _START.unpack_from(kept)
+            return _arena.add(kept[_START.size :]) + int(start)
+        start, code = _compiler().leaf_code(kernel, target)
+        if keeps:
+            store.save(what, _START.pack(start) + code)
+        return _arena.add(code) + int(start)
+
+
+def _generate(kernel: Kernel, target: Target) -> ir.Module:
+    module: ir.Module = _compiler().generate(kernel, target)
+    return module
+
+
+def llvm_ir(kernel: Kernel, target: Target) -> str:
+    """The generated LLVM IR of a kernel."""
+    return str(_generate(kernel, target))
+
+
+def assembly(kernel: Kernel, target: Target) -> str:
+    """The machine code of a kernel as text."""
+    text: str = _compiler().assembly(_generate(kernel, target), target)
+    return text
+
+
+def load_linked(
+    generate: Callable[[], ir.Module],
+    target: Target,
+    names: Sequence[str],
+    *,
+    outside: Mapping[str, int] | None = None,
+    what: str = "",
+) -> dict[str, int]:
+    """Compile code that may call functions of the process; returns the addresses of `names`.
+
+    Parameters
+    ----------
+    generate : callable
+        Makes the module, if it has to be compiled.
+    outside : dict of str to int, optional
+        Addresses of functions that the process has, but perhaps does not export.
+    what : str
+        Describes the code, so that it can be kept on disk; it is not where this is empty.
+    """
+    what = what and f"{target!r}\n{what}"
+    with lock:
+        if not (_has_arena() and target.triple.startswith("x86_64")):
+            return _load_object(generate, target, names, outside or {}, what)
+        kept = store.load(what) if what else None
+        if kept is not None:
+            linked = Linked(*marshal.loads(kept))
+        else:
+            linked = _compiler().linked_code(generate(), target)
+            if what:
+                store.save(what, marshal.dumps(tuple(linked)))
+        base = _place(linked, outside or {})
+        return {name: base + linked.functions[name] for name in names}
+
+
+def _has_arena() -> bool:
+    return sys.platform == "linux" and Arena.available()
+
+
+def _place(linked: Linked, outside: Mapping[str, int]) -> int:
+    """Put a block where it can run; its address."""
+
+    def data(base: int) -> bytes:
+        words = bytearray(linked.size - len(linked.code))
+        for at, what in linked.slots:
+            known = base + what if isinstance(what, int) else outside.get(what)
+            address = _function(what) if known is None else known  # type: ignore[arg-type]
+            struct.pack_into("<Q", words, at - len(linked.code), address)
+        return bytes(words)
+
+    return _arena.add_with_data(linked.code, linked.size, data)
+
+
+def _function(name: str) -> int:
+    """The address of a function that the process exports."""
+    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+
+
+def _load_object(
+    generate: Callable[[], ir.Module],
+    target: Target,
+    names: Sequence[str],
+    outside: Mapping[str, int],
+    what: str,
+) -> dict[str, int]:
+    """`load_linked` by LLVM's own loader."""
+    code = store.load(what) if what else None
+    if code is None:
+        code = _compiler().object_code(generate(), target)
+        if what:
+            store.save(what, code)
+    loaded: dict[str, int] = _compiler().load_object(code, target, names, outside)
+    return loaded

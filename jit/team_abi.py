@@ -1,0 +1,27 @@
+"""Whether there is a thread team, and what its code (`jit/team.py`) calls."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+
+FUTEX = {"x86_64": 202, "aarch64": 98}  # the number of the system call
+
+
+def supported() -> bool:
+    """Whether this platform has a team."""
+    needed = ("syscall", "pthread_create", "pthread_detach", "pthread_sigmask", "sigfillset")
+    return (
+        sys.platform == "linux"
+        and platform.machine() in FUTEX
+        and all(in_process(name) for name in needed)
+    )
+
+
+def in_process(name: str) -> bool:
+    """Whether generated code can call a function of the C library."""
+    try:
+        return hasattr(ctypes.CDLL(None), name)
+    except (OSError, TypeError):  # Windows has no name space of the whole process
+        return False
