@@ -8,15 +8,14 @@ writes the arithmetic on them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
 NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """A dtype as kernels see it.
 
     kind: f float, i signed, u unsigned, b bool; complex numbers are two parts of kind f.

@@ -21,7 +21,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -66,8 +65,7 @@ class Warm(NamedTuple):
     table: int
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """The compiled driver: its entries, and the address of the team (0: there is none).
 
     warm: `jit/warm.py`'s built-in function and the address of its table, where there is one.

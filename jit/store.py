@@ -12,44 +12,56 @@ goes wrong here is an error: the code is then compiled.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.machinery import PathFinder
 
-import platformdirs
+try:
+    # All of hashlib takes 4 ms to import: it loads OpenSSL.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 from tensorop import ir
 from tensorop._version import __version__
 from tensorop.config import CACHE, CACHE_DIR
 
-FORMAT = b"tensorop code 1\n"
+FORMAT = b"tensorop code 2\n"
 LIMIT = 64 << 20  # bytes of all files; where they are more, the oldest go until half are left
 LOOK_EVERY = 32  # files written by a process between two looks at how many there are
-_DIGEST = hashlib.sha256().digest_size
+_DIGEST = 32  # bytes
 _written = 0
 
 
-def root() -> Path:
+def root() -> str:
     """The folder of everything that is kept on disk; it need not exist."""
-    return Path(CACHE_DIR.value or platformdirs.user_cache_dir("tensorop"))
+    if CACHE_DIR.value:
+        return str(CACHE_DIR.value)
+    if sys.platform == "linux":  # as platformdirs has it, which takes 10 ms to import
+        home = os.environ.get("XDG_CACHE_HOME", "").strip()
+        return os.path.join(home or os.path.expanduser("~/.cache"), "tensorop")
+    import platformdirs
+
+    return platformdirs.user_cache_dir("tensorop")
 
 
-def folder() -> Path:
+def folder() -> str:
     """Where the files are; it need not exist."""
-    return root() / "code"
+    return os.path.join(root(), "code")
 
 
-def files() -> list[Path]:
+def files() -> list[str]:
     """All files, the oldest first."""
     found = []
-    for path in folder().glob("*"):
-        with contextlib.suppress(OSError):  # another process may have removed it
-            found.append((path.stat().st_mtime, path))
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder()):
+            path = os.path.join(folder(), name)
+            with contextlib.suppress(OSError):  # another process may have removed it
+                found.append((os.stat(path).st_mtime, path))
     return [path for _, path in sorted(found)]
 
 
@@ -83,10 +95,12 @@ def save(what: str, content: bytes) -> None:
         return
     with contextlib.suppress(OSError):
         key = _key(what)
-        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(root(), exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder(), mode=0o700)
         if not _ours(os.stat(folder())):
             return
-        part = folder() / f"{os.getpid()}-{threading.get_ident()}.part"
+        part = os.path.join(folder(), f"{os.getpid()}-{threading.get_ident()}.part")
         try:
             with open(part, "xb", opener=_private) as file:
                 file.write(_head(key, content) + content)
@@ -102,11 +116,11 @@ def _private(path: str, flags: int) -> int:
 
 
 def _head(key: bytes, content: bytes) -> bytes:
-    return FORMAT + hashlib.sha256(key + content).digest()
+    return FORMAT + blake2b(key + content, digest_size=_DIGEST).digest()
 
 
-def _path(key: bytes) -> Path:
-    return folder() / f"{hashlib.sha256(key).hexdigest()[:32]}.bin"
+def _path(key: bytes) -> str:
+    return os.path.join(folder(), f"{blake2b(key, digest_size=16).hexdigest()}.bin")
 
 
 def _ours(status: os.stat_result) -> bool:
@@ -123,31 +137,34 @@ def _key(what: str) -> bytes:
 @lru_cache(maxsize=1)
 def _facts() -> str:
     """What all code of this process depends on."""
-    source = hashlib.sha256()
+    source = blake2b(digest_size=_DIGEST)
     for path in _sources():
-        source.update(path.read_bytes())
+        with open(path, "rb") as file:
+            source.update(file.read())
     return f"{source.hexdigest()} {__version__} {_llvmlite()}"
 
 
 def _llvmlite() -> str:
     """Which llvmlite is installed, without importing it: its version, and the size and time of the
     library that has LLVM in it."""
-    spec = find_spec("llvmlite")
+    spec = PathFinder.find_spec("llvmlite")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("llvmlite is not a folder of files")
-    place = Path(spec.origin).parent
-    facts = [(place / "_version.py").read_text(encoding="utf-8")]
-    for path in sorted((place / "binding").glob("*llvmlite*")):
-        status = path.stat()
-        facts.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    place = os.path.dirname(spec.origin)
+    with open(os.path.join(place, "_version.py"), encoding="utf-8") as file:
+        facts = [file.read()]
+    for name in sorted(os.listdir(os.path.join(place, "binding"))):
+        if "llvmlite" in name:
+            path = os.path.join(place, "binding", name)
+            facts.append(f"{path} {os.stat(path).st_size} {os.stat(path).st_mtime_ns}")
     return "\n".join(facts)
 
 
-def _sources() -> Iterator[Path]:
+def _sources() -> Iterator[str]:
     """The files of the generators, and of the descriptions that they read."""
-    here = Path(__file__).parent
-    yield from sorted(here.glob("*.py"))
-    yield Path(ir.__file__)
+    here = os.path.dirname(__file__)
+    yield from (os.path.join(here, n) for n in sorted(os.listdir(here)) if n.endswith(".py"))
+    yield ir.__file__
 
 
 def _keep_within_limit() -> None:
@@ -156,7 +173,7 @@ def _keep_within_limit() -> None:
     if _written % LOOK_EVERY != 1:
         return
     oldest = files()
-    sizes = [path.stat().st_size for path in oldest]
+    sizes = [os.stat(path).st_size for path in oldest]
     total = sum(sizes)
     if total <= LIMIT:
         return
@@ -167,8 +184,8 @@ def _keep_within_limit() -> None:
         _remove(path)
 
 
-def _remove(path: Path) -> bool:
+def _remove(path: str) -> bool:
     with contextlib.suppress(OSError):
-        path.unlink()
+        os.unlink(path)
         return True
     return False

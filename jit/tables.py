@@ -11,12 +11,13 @@ Source: D. A. Matthews, "High-Performance Tensor Contraction without Transpositi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorop import ir
 
-Words = NDArray[np.int64]
+Words = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def offsets(axis: ir.Axis, tensor: int, itemsize: int) -> Words:

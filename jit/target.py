@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import NamedTuple
 
 from tensorop.jit import store
 
-_CPU_FACTS = Path("/proc/cpuinfo")
+_CPU_FACTS = "/proc/cpuinfo"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """One instruction set.
 
     vector_bytes: width of the widest vector register; registers: how many there are.
@@ -43,8 +41,7 @@ class Target:
         return max(1, self.vector_bytes // element_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     needs: frozenset[str]  # features that the host must have
     cpu: str  # "" for the host's own
     vector_bytes: int
@@ -93,7 +90,7 @@ def _cpu() -> str:
     not."""
     telling = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
     try:
-        with _CPU_FACTS.open(encoding="utf-8", errors="replace") as file:
+        with open(_CPU_FACTS, encoding="utf-8", errors="replace") as file:
             first = file.read(8192).split("\n\n")[0]
     except OSError:
         return ""

@@ -13,8 +13,8 @@ which then goes in blocks, lie outside that over X.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from tensorop.ir import (
     Axis,
@@ -38,8 +38,7 @@ LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the item
 RUN = 9
 
 
-@dataclass(frozen=True, slots=True)
-class BatchBlocks:
+class BatchBlocks(NamedTuple):
     """How much of the batch at a time, and of the kernel's M and N. whole: the loops over M and N
     lie inside that over the batch; else outside, since an item is too large."""
 

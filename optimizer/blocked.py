@@ -21,8 +21,9 @@ High-performance tensor contraction without transposition (2018) for the offset 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from tensorop.ir import (
     Axis,
@@ -49,8 +50,7 @@ LINE = 64  # bytes of a cache line
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(NamedTuple):
     """Block sizes in elements of the three axes."""
 
     mc: int
@@ -175,7 +175,7 @@ def blocked(
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
-    blocks = replace(blocks, mc=min(blocks.mc, local))
+    blocks = blocks._replace(mc=min(blocks.mc, local))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,

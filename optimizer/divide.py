@@ -8,8 +8,9 @@ which decides the number of parts, and on nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
@@ -19,8 +20,7 @@ FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a shar
 PARTS = 4  # of a sum for a thread
 
 
-@dataclass(frozen=True, slots=True)
-class Divided:
+class Divided(NamedTuple):
     """A sum as operations of its parts.
 
     main: into `partial`, dense, the part outermost. rest: what does not fill a part, added to the

@@ -19,14 +19,14 @@ smallest stride does, and of equal ones the longest dimension.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.optimizer.result import PassResult, listing, traced
+from tensorop.optimizer.result import listing, traced
 
 
-@dataclass(frozen=True, slots=True)
-class IdentifyResult(PassResult):
+class IdentifyResult(NamedTuple):
     """A `PassResult`, and the primitive's dimensions by their role.
 
     m, n, k, br: contractions (and k: reductions). None where the operation has no such dimension:
@@ -36,6 +36,8 @@ class IdentifyResult(PassResult):
         is then `rows`.
     """
 
+    op: TensorOp
+    note: str
     m: Dimension | None = None
     n: Dimension | None = None
     k: Dimension | None = None
@@ -113,7 +115,7 @@ def _reduction(op: TensorOp) -> IdentifyResult:
     chosen = chosen[::-1] if along_c else chosen
     how = "vectors along out" if along_c else "vectors along K"
     result = _elementwise(op, chosen, f"{op.main} over {listing(chosen)}: {how}")
-    return replace(result, k=_as_prim(k))
+    return result._replace(k=_as_prim(k))
 
 
 def _elementwise(

@@ -6,15 +6,15 @@ and sums in the same order.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target, current_target
 
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
 
@@ -43,13 +43,17 @@ def host_machine() -> Machine:
 def _cache_sizes() -> dict[int, int]:
     """Data cache sizes by level, where the system tells."""
     sizes = {}
-    for index in sorted(_CACHES.glob("index*")):
+    for index in sorted(os.listdir(_CACHES)) if os.path.isdir(_CACHES) else []:
         try:
-            kind = (index / "type").read_text().strip()
-            level = int((index / "level").read_text())
-            match = re.fullmatch(r"(\d+)([KM]?)", (index / "size").read_text().strip())
+            kind, level, size = (_fact(index, name) for name in ("type", "level", "size"))
+            match = re.fullmatch(r"(\d+)([KM]?)", size)
+            if kind in ("Data", "Unified") and match:
+                sizes[int(level)] = int(match[1]) << {"": 0, "K": 10, "M": 20}[match[2]]
         except (OSError, ValueError):
             continue
-        if kind in ("Data", "Unified") and match:
-            sizes[level] = int(match[1]) << {"": 0, "K": 10, "M": 20}[match[2]]
     return sizes
+
+
+def _fact(index: str, name: str) -> str:
+    with open(os.path.join(_CACHES, index, name), encoding="ascii") as file:
+        return file.read().strip()

@@ -274,7 +274,7 @@ def _touched(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Step, ..
     steps.append(call)
     fused = getattr(call.kernel, "epilogue", "none") != "none"
     if after != Primitive.NONE and not fused:
-        plain = replace(op, tensors=tuple(replace(t, conj=False) for t in op.tensors))
+        plain = replace(op, tensors=tuple(t._replace(conj=False) for t in op.tensors))
         steps.append(stream_call(plain, after, (op.out, op.out), axes, "last"))
     return tuple(steps)
 

@@ -9,26 +9,28 @@ else: the sums keep their order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tensorop.ir import Axis, Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult, traced
+from tensorop.optimizer.result import traced
 
 SCATTER = 16.0  # multiply-adds of a vector unit that storing one lone element costs
 _OTHER = {DimType.M: DimType.N, DimType.N: DimType.M}
 
 
-@dataclass(frozen=True, slots=True)
-class OrientResult(PassResult):
+class OrientResult(NamedTuple):
     """A `PassResult`, and whether in0 and in1 changed places."""
 
+    op: TensorOp
+    note: str
     swapped: bool = False
 
 
 def exchange(op: TensorOp) -> TensorOp:
     """The same operation with in0 and in1 exchanged, so M is N and N is M."""
     in0, in1, out = op.tensors
-    tensors = (replace(in1, role="in0"), replace(in0, role="in1"), out)
+    tensors = (in1._replace(role="in0"), in0._replace(role="in1"), out)
     return replace(op, tensors=tensors, dimensions=tuple(_exchanged(d) for d in op.dimensions))
 
 

@@ -11,19 +11,20 @@ says where only that would occupy the team. The number of shares depends on the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.result import PassResult, listing, traced
+from tensorop.optimizer.result import listing, traced
 
 BALANCED = 0.9  # a thread may idle this much short of the whole region
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelResult(PassResult):
+class ParallelResult(NamedTuple):
     """A `PassResult`, the number of shares (1: nothing is shared), and whether splitting K into
     private partial sums would give more."""
 
+    op: TensorOp
+    note: str
     shares: int = 1
     needs_partial_sums: bool = False
 

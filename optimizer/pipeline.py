@@ -12,8 +12,9 @@ regime.py says which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from tensorop.ir import (
     Call,
@@ -46,8 +47,7 @@ from tensorop.optimizer.vectors import streamed
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """One of the schedules that an operation runs as, one after the other.
 
     main: it is the operation's main step, on its inputs; else it works on out in place, or, with

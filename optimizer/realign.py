@@ -13,11 +13,12 @@ Multiplication", ACM TOMS 44 (2018).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
@@ -49,8 +50,7 @@ FREE = 0.97
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
 
 
-@dataclass(frozen=True, slots=True)
-class Realigned:
+class Realigned(NamedTuple):
     """An operation and the tensors of it that go through dense temporaries.
 
     op: normalised. orders: for each tensor to be moved, the dimensions of its temporary. cycles: an
@@ -58,7 +58,7 @@ class Realigned:
     """
 
     op: TensorOp
-    orders: Mapping[int, Order] = field(default_factory=dict)
+    orders: Mapping[int, Order] = MappingProxyType({})
     cycles: float = 0.0
     as_it_lies: float = 0.0
 
@@ -144,7 +144,7 @@ class Realigned:
         """The same of a piece: so much of a dimension."""
         dims = list(self.op.dimensions)
         dims[dimension] = replace(dims[dimension], size=size)
-        return replace(self, op=self.op.with_dimensions(tuple(dims)))
+        return self._replace(op=self.op.with_dimensions(tuple(dims)))
 
 
 def cycles(op: TensorOp, machine: Machine) -> float:
@@ -196,8 +196,8 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
             continue
         price += cycles(candidate.main(), machine)
         if price < limit:
-            chosen, least = replace(candidate, cycles=price, as_it_lies=as_it_lies), price
-    return chosen if chosen.orders else replace(as_given, cycles=as_it_lies)
+            chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
+    return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
 
 
 def moved(op: TensorOp, orders: Mapping[int, Order]) -> Realigned:

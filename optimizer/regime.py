@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
@@ -13,8 +13,7 @@ from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 
 
-@dataclass(frozen=True, slots=True)
-class Regime:
+class Regime(NamedTuple):
     """Which kind of schedule an operation gets, and why."""
 
     name: str

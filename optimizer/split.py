@@ -19,16 +19,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult, describe, traced
+from tensorop.optimizer.result import describe, traced
 
 MULTIPLES: Mapping[DimType, int] = {DimType.M: 16, DimType.N: 4, DimType.K: 1, DimType.C: 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(NamedTuple):
     """How a size is cut: `outer` blocks of `kernel` elements, the last of `last` elements."""
 
     outer: int
@@ -40,8 +40,7 @@ class Parts:
         return self.last == self.kernel
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A dimension that could not be split by a divisor: run it in blocks of `parts.kernel`.
 
     dimension: position in the dimensions of the resulting operation.
@@ -51,10 +50,11 @@ class Block:
     parts: Parts
 
 
-@dataclass(frozen=True, slots=True)
-class SplitResult(PassResult):
+class SplitResult(NamedTuple):
     """A `PassResult`, and the dimensions left to be cut into blocks with a short last one."""
 
+    op: TensorOp
+    note: str
     blocks: tuple[Block, ...]
 
 

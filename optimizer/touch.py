@@ -41,14 +41,14 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
             return None
         if loop.axis != old.name:
             inside = cut(loop.body)
-            return None if inside is None else (replace(loop, body=inside),)
+            return None if inside is None else (loop._replace(body=inside),)
         each = Loop("X", 1, ExecType.SEQ, loop.body)
         return (Loop("X", block, loop.exec, (*touches(op, dimension), each)),)
 
     body = cut(schedule.body)
     if body is None:
         return schedule
-    axes = tuple(replace(a, name="X") if a is old else a for a in schedule.axes)
+    axes = tuple(a._replace(name="X") if a is old else a for a in schedule.axes)
     note = f"touch: {block} of {dimension.name or 'C'} asked for at a time"
     return replace(schedule, axes=axes, body=body, notes=(*schedule.notes, note))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -248,7 +249,7 @@ def cache(arguments: argparse.Namespace) -> int:
         print(f"{store.clear()} files removed from {store.folder()}")
         return 0
     files = store.files()
-    size = sum(path.stat().st_size for path in files)
+    size = sum(os.stat(path).st_size for path in files)
     off = "" if CACHE.value else " (TENSOROP_CACHE=0: not used)"
     print(f"{len(files)} files, {size / 2**20:.1f} MiB, in {store.folder()}{off}")
     return 0

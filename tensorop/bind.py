@@ -7,8 +7,8 @@ yet. A Bound is immutable and holds no scratch, so any number of threads can run
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """A schedule as words.
 
     node: address of the first node. frame: the words a call starts from (addresses of the operands
@@ -44,7 +43,7 @@ class Bound:
     scratch_slots: tuple[tuple[int, int], ...]
     long: bool
     shares: int
-    kept: tuple[Words, ...] = field(repr=False)
+    kept: tuple[Words, ...]
 
 
 def bind(schedule: Schedule, target: Target) -> Bound:

@@ -7,7 +7,7 @@ ask of a schedule, and keeps the words that they point to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
 _LINE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Panels:
+class Panels(NamedTuple):
     """Where the panels of one packed tensor lie: block sizes and strides in bytes."""
 
     pack: Pack

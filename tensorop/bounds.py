@@ -14,8 +14,7 @@ dimension is taken apart into steps along the array's axes, and must stay inside
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.exceptions import TooHardError
@@ -29,8 +28,7 @@ _ENUMERATE = 1 << 20  # addresses that `overlapping` compares one by one
 _MAX_WORK: Any = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(NamedTuple):
     """A run of `size` positions, `step` bytes apart; the array's first element is at `start`."""
 
     size: int

@@ -287,7 +287,7 @@ def sum_of(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of alpha * in0 + beta * out, in place of a copy of in0."""
     tensors = op.tensors
     if op.main == Primitive.CONJ:
-        tensors = (replace(tensors[0], conj=not tensors[0].conj), *tensors[1:])
+        tensors = (tensors[0]._replace(conj=not tensors[0].conj), *tensors[1:])
     return plan_for(replace(op, main=Primitive.SUM, tensors=tensors), threads)
 
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class DimType(StrEnum):
@@ -144,8 +144,7 @@ class Dimension:
         return Dimension(self.type, self.size, strides, self.exec, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """An operand: its role (`in0`, `in1`, `out`, `bias`), its dtype name and whether it is read
     conjugated."""
 
@@ -236,8 +235,7 @@ class TensorOp:
             raise ValueError(f"binary {self.main} takes M, N and C, not K")
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(NamedTuple):
     """An ordered group of dimensions of one type, flattened: the last dimension runs fastest.
 
     name: how loops refer to it ("M", "N", "K", "BR", "C0", ...).
@@ -276,8 +274,7 @@ class Axis:
         return run
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """`for axis in blocks of `block`: body`. Blocks are in elements of the axis, the last may be
     short. An axis looped over twice is cut finer by the inner loop. SHARED loops that lie directly
     inside one another form one flat space divided among `shares` threads."""
@@ -288,8 +285,7 @@ class Loop:
     body: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(NamedTuple):
     """Copy the current block of `tensor` into panels: [panel of `lanes` axis][other axis][lane].
 
     tensor: index of the source tensor; lanes: name of the axis across a panel; width: lanes of a
@@ -302,8 +298,7 @@ class Pack:
     depth: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Run a kernel on the current blocks.
 
     kernel: its description (`tensorop.jit`). tensors: which tensor of the operation (or `BIAS`) is

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ Words = np.ndarray[Any, np.dtype[np.int64]]
 Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """A record, and the objects whose addresses it holds."""
 
     words: Words

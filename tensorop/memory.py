@@ -20,11 +20,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorop.config import POOL
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 
 LARGE = 1 << 19  # bytes from which on an array's memory is kept
 _HUGE = 1 << 22  # bytes from which on it is one of huge pages

@@ -16,11 +16,9 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorop.jit.abi import (
     BETA_IS_ONE,
@@ -32,14 +30,14 @@ from tensorop.jit.abi import (
 )
 from tensorop.jit.entry import Launch, Operand, machine
 
-Words = NDArray[np.int64]
+Words = np.ndarray[Any, np.dtype[np.int64]]
+Scalar = np.generic | np.ndarray[Any, Any]
 
 _SCALAR_BYTES = 32
 _LINE, _PAGE, _HUGE_PAGE = 64, 4096, 2 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A plan that can be launched.
 
     launch: `launch(address, in0, in1, out, aux, scalars, scratch)`, the generated entry.
@@ -50,7 +48,7 @@ class Prepared:
     launch: Launch
     address: int
     scratch_bytes: int
-    kept: tuple[object, ...] = field(repr=False)
+    kept: tuple[object, ...]
 
 
 def prepare(
@@ -100,7 +98,7 @@ def prepare(
     return Prepared(entry.launch, words.ctypes.data, scratch_bytes, (words, keep))
 
 
-def scalars(alpha: np.generic | NDArray[Any], beta: np.generic | NDArray[Any]) -> Words:
+def scalars(alpha: Scalar, beta: Scalar) -> Words:
     """alpha and beta, scalars of the compute dtype, as the words that kernels read."""
     words = np.zeros(SCALAR_WORDS, np.int64)
     raw = words.view(np.uint8)
@@ -158,7 +156,7 @@ class _Buffer:
     def __init__(self, size: int) -> None:
         align = _LINE if size < _PAGE else _PAGE if size < _HUGE_PAGE // 2 else _HUGE_PAGE
         self.size = -(-size // align) * align
-        self._memory: mmap.mmap | NDArray[np.uint8]
+        self._memory: mmap.mmap | np.ndarray[Any, np.dtype[np.uint8]]
         if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
             # Private: what is shared would be so with forked children, and has no huge pages.
             private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS

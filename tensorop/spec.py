@@ -15,15 +15,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tensorop.errors import EinsumError
 
 Label = str | int
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """The labels of one operand, or of the output.
 
     ellipsis: the number of labels before the `...`, None where there is none.

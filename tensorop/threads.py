@@ -18,7 +18,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 
 from tensorop.config import NUM_THREADS, OMP_NUM_THREADS
 
@@ -141,29 +140,29 @@ def _cpus_by_affinity() -> int:
     return os.cpu_count() or 1
 
 
-def cgroup_cpus(root: Path = Path("/")) -> int:
+def cgroup_cpus(root: str | os.PathLike[str] = "/") -> int:
     """The CPU quota of this process' control group, rounded up to whole CPUs; without one, many.
 
     A group's quota also holds for the groups below it, so the smallest on the way up counts.
     """
     quotas = [math.inf]
-    for line in _read(root / "proc/self/cgroup").splitlines():
+    for line in _read(root, "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2: one hierarchy, "quota period" in one file
-            for group in _upwards(root / "sys/fs/cgroup", path):
-                quotas.append(_quota(_read(group / "cpu.max").split()))
+            for group in _upwards("sys/fs/cgroup", path):
+                quotas.append(_quota(_read(root, group, "cpu.max").split()))
         elif "cpu" in controllers.split(","):
-            for group in _upwards(root / "sys/fs/cgroup/cpu", path):
+            for group in _upwards("sys/fs/cgroup/cpu", path):
                 names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-                quotas.append(_quota([_read(group / name).strip() for name in names]))
+                quotas.append(_quota([_read(root, group, name).strip() for name in names]))
     limit = min(quotas)
     return 1 << 20 if math.isinf(limit) else max(1, math.ceil(limit))
 
 
-def _upwards(mount: Path, path: str) -> list[Path]:
+def _upwards(mount: str, path: str) -> list[str]:
     """A group's folder and those above it; a container sees its own group as the mount itself."""
-    below = Path(path.lstrip("/"))
-    return [mount / group for group in (below, *below.parents)]
+    parts = [part for part in path.split("/") if part]
+    return [os.path.join(mount, *parts[:depth]) for depth in range(len(parts), -1, -1)]
 
 
 def _quota(fields: list[str]) -> float:
@@ -172,8 +171,9 @@ def _quota(fields: list[str]) -> float:
     return int(fields[0]) / int(fields[1])
 
 
-def _read(path: Path) -> str:
+def _read(*path: str | os.PathLike[str]) -> str:
     try:
-        return path.read_text()
+        with open(os.path.join(*path), encoding="utf-8") as file:
+            return file.read()
     except OSError:
         return ""

@@ -30,7 +30,7 @@ FORMAT = 1
 
 def folder() -> Path:
     """Where the files are; it need not exist."""
-    return root() / "tuning"
+    return Path(root(), "tuning")
 
 
 def load(op: TensorOp, threads: int, machine: Machine) -> Choice | None:

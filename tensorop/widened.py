@@ -52,7 +52,7 @@ class Widened:
             replace(d, strides=tuple(table.get(id(d), 0) for table in strides))
             for d in op.dimensions
         )
-        tensors = tuple(replace(t, dtype=WIDE) for t in op.tensors)
+        tensors = tuple(t._replace(dtype=WIDE) for t in op.tensors)
         self._main = plan(replace(op, tensors=tensors, dimensions=wide))
 
     @property

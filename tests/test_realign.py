@@ -150,7 +150,7 @@ def test_touched_and_half_outputs_stay() -> None:
 
 
 def contraction_in_half(op: TensorOp) -> TensorOp:
-    return replace(op, tensors=tuple(replace(t, dtype="float16") for t in op.tensors))
+    return replace(op, tensors=tuple(t._replace(dtype="float16") for t in op.tensors))
 
 
 @pytest.mark.parametrize(
