@@ -91,11 +91,12 @@ class Node(IntEnum):
     LOOP: for i = 0, BLOCK, 2 BLOCK, ... < extent, where extent is EXTENT if AXIS is -1 or
     EXTENT >= 0, else the frame's size of axis slot AXIS (as set by an outer loop over the same
     axis):
-        if AXIS >= 0: START[AXIS] = outer start + i; SIZE[AXIS] = min(BLOCK, extent - i)
+        if AXIS >= 0: SIZE[AXIS] = min(BLOCK, extent - i)
+        if AXIS >= 0 and not ANEW: START[AXIS] = outer start + i
         for each move: frame[slot] += stride * (i / BLOCK)        (stride: bytes an iteration)
                    or: frame[slot] += table[START[AXIS]] - table[outer start]
                        (table of byte offsets from the axis' beginning, when its address is not 0;
-                       without an axis: table[i / BLOCK] - table[0])
+                       without an axis, or ANEW: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
     On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks at the call
@@ -137,6 +138,7 @@ class Node(IntEnum):
     MOVES = 8
     FIRST_MOVE = 9
     MAX_MOVES = 7
+    ANEW = 30  # LOOP: 1 where START stays as it is: positions are counted anew in every block
     WORDS = 32
 
 

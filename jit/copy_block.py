@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tensorop.jit.abi import WORD as WORD_BYTES
-from tensorop.jit.abi import Frame
+from tensorop.jit.abi import AxisSlot, Frame
 from tensorop.jit.arithmetic import Arithmetic
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
@@ -20,11 +20,13 @@ RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The chunks of an axis in a block, and the table of chunks (jit/tables.py)."""
+    """The chunks of an axis in a block, the table of chunks (jit/tables.py), and the position at
+    which the block ends: perhaps before its last chunk does."""
 
     first: Value
     stop: Value
     records: Value
+    end: Value
 
 
 class Block(ABC):
@@ -91,15 +93,21 @@ class Block(ABC):
     ) -> Chunks:
         code, per = self.code, self._word(granule)
         start, size = self._of_axis(Frame.START, axis), self._of_axis(Frame.SIZE, axis)
-        blocks = code.builder.udiv(code.add(code.add(start, size), code.sub(per, 1)), per)
+        end = code.add(start, size)
+        blocks = code.builder.udiv(code.add(end, code.sub(per, 1)), per)
         table = self._pointer(begin)
         first = code.word(table, code.builder.udiv(start, per))
-        return Chunks(first, code.word(table, blocks), self._pointer(records))
+        # The lanes of a group are no axis of their own: a block has all of them.
+        no_axis = code.equal(self._word(axis), AxisSlot.SPARE1)
+        end = code.builder.select(no_axis, code.add(start, per), end)
+        return Chunks(first, code.word(table, blocks), self._pointer(records), end)
 
     def _record(self, chunks: Chunks, chunk: Value) -> tuple[Value, Value, Value]:
-        """First position, byte offset, length."""
-        record = self.code.at(chunks.records, self.code.mul(chunk, RECORD_BYTES))
-        return (self.code.word(record, 0), self.code.word(record, 1), self.code.word(record, 2))
+        """First position, byte offset, length; none of a chunk that lies behind the end."""
+        code = self.code
+        record = code.at(chunks.records, code.mul(chunk, RECORD_BYTES))
+        first, offset, length = (code.word(record, i) for i in range(3))
+        return first, offset, code.min(length, code.max(code.sub(chunks.end, first), 0))
 
     @contextmanager
     def _records(self, chunks: Chunks) -> Iterator[tuple[Value, Value, Value]]:

@@ -63,11 +63,13 @@ class _Cells:
     last: Value
 
     @staticmethod
-    def of(code: Code, node: Value, frame: Value, has_axis: Value, axis: Value) -> _Cells:
+    def of(
+        code: Code, node: Value, frame: Value, has_axis: Value, counts: Value, axis: Value
+    ) -> _Cells:
         nobody = words(code, 1)
         choose, over_k = code.builder.select, code.nonzero(code.word(node, Node.KLOOP))
         return _Cells(
-            start=choose(has_axis, cell(code, frame, code.add(axis, Frame.START)), nobody),
+            start=choose(counts, cell(code, frame, code.add(axis, Frame.START)), nobody),
             size=choose(has_axis, cell(code, frame, code.add(axis, Frame.SIZE)), nobody),
             first=choose(over_k, cell(code, frame, Frame.FIRST), nobody),
             last=choose(over_k, cell(code, frame, Frame.LAST), nobody),
@@ -88,13 +90,15 @@ def _iterations(
     polls = code.nonzero(interval)
     between = code.sub(interval, 1)
     has_axis = code.builder.not_(code.less(axis, 0))
-    cells = _Cells.of(code, node, frame, has_axis, axis)
+    on = code.equal(code.word(node, Node.ANEW), 0)
+    counts = code.builder.and_(has_axis, on)  # positions on, from block to block
+    cells = _Cells.of(code, node, frame, has_axis, counts, axis)
     before = [code.load(address, WORD, WORD_BYTES) for address in cells.all()]
     was_start, _, was_first, was_last = before
     entry = words(code, Node.MAX_MOVES)
     moves = _Moves(code, node, frame, entry)
     moves.remember()
-    origin = code.builder.select(has_axis, was_start, code.int(0))
+    origin = code.builder.select(counts, was_start, code.int(0))
     with code.reduce(stop, [_value(code, first)], code.mul(first, block), block) as loop:
         element, (number,) = loop.index, loop.values
         due = code.equal(code.builder.and_(number, between), 0)
@@ -108,7 +112,7 @@ def _iterations(
         code.store(code.min(block, code.sub(extent, element)), cells.size, WORD_BYTES)
         code.store(code.builder.and_(was_first, is_first), cells.first, WORD_BYTES)
         code.store(code.builder.and_(was_last, is_last), cells.last, WORD_BYTES)
-        moves.apply(number, code.builder.select(has_axis, start, number), origin)
+        moves.apply(number, code.builder.select(counts, start, number), origin)
         yield number
         loop.update([code.add(number, 1)])
     for address, value in zip(cells.all(), before, strict=True):

@@ -144,7 +144,7 @@ class Flush:
 
     `flush(descriptor, frame, buffer, m, rows, column, columns)`: the first `columns` columns and
     `rows` rows of the buffer are C's from row `m` and column `column` of the block on. With
-    `scattered`, the rows are those of a granule of C's chunks, and `rows` is not looked at.
+    `scattered`, they are the first ones of a granule of C's chunks.
     """
 
     TYPE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, WORD, WORD, WORD, WORD])
@@ -165,12 +165,12 @@ class Flush:
         self.needs_scalars = result.needs_scalars()
         self.reads = code.builder.or_(code.builder.not_(result.first), result.reads_out)
         if self.scattered:
-            self._store_chunks(m)
+            self._store_chunks(m, rows)
         else:
             self._store_run(code.int(0), result.row(m), rows)
         code.finish()
 
-    def _store_chunks(self, m: Value) -> None:
+    def _store_chunks(self, m: Value, rows: Value) -> None:
         code = self.code
         start = code.word(code.frame, Frame.START + AxisSlot.M)
         granule = code.builder.udiv(code.add(start, m), code.int(self.rows))
@@ -180,7 +180,9 @@ class Flush:
         with code.loop(stop, start=code.word(begin, granule)) as chunk:
             record = code.at(records, code.mul(chunk, 3 * WORD_BYTES))
             first, offset, length = (code.word(record, word) for word in range(3))
-            self._store_run(code.sub(first, code.mul(granule, self.rows)), offset, length)
+            row = code.sub(first, code.mul(granule, self.rows))
+            # A block may end before the granule does.
+            self._store_run(row, offset, code.min(length, code.max(code.sub(rows, row), 0)))
 
     def _store_run(self, row: Value, offset: Value, length: Value) -> None:
         """Rows that are consecutive in C: from `row` of the buffer to byte `offset` of columns."""

@@ -40,9 +40,11 @@ from tensorop.ir import (
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
 from tensorop.jit.tiles import choose_tile
+from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import output_axis
+from tensorop.optimizer.window import tabled_part, windowed
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
@@ -160,6 +162,9 @@ def blocked(
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
     axes = axes_of(op)
+    # Of long axes a window at a time is blocked, packed and shared.
+    m_axis, n_axis, k_axis = (tabled_part(axis) for axis in axes[-3:])
+    m, n, k = m_axis.size, n_axis.size, k_axis.size
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
@@ -171,7 +176,6 @@ def blocked(
         n if share_m else _part(n, tile.columns, inner_threads),
     )
     blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns), choice.scales)
-    m_axis, n_axis = axes[-3:-1]
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
@@ -200,7 +204,7 @@ def blocked(
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
         f"C stored {kernel.store}"
     )
-    return Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,))
+    return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
 
 
 def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> int:
@@ -329,18 +333,3 @@ def call_work(machine: Machine, kind: Element) -> int:
     if not (kind.is_float and kind.vectorises):
         return CALL_SCALARS
     return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2
-
-
-def ceiling(size: int, part: int) -> int:
-    """How many parts of a length it takes to cover a size."""
-    return -(-size // part)
-
-
-def balanced(size: int, largest: int, multiple: int) -> int:
-    """The block length that cuts `size` into as few blocks as `largest` allows, all about equal;
-    a multiple of `multiple` unless one block covers everything."""
-    largest = max(multiple, largest // multiple * multiple)
-    if size <= largest:
-        return size
-    count = -(-size // largest)
-    return ceiling(ceiling(size, count), multiple) * multiple

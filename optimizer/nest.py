@@ -30,11 +30,13 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.blocked import balanced, call_work, epilogue_of, kernel_dtype
+from tensorop.optimizer.balance import balanced
+from tensorop.optimizer.blocked import call_work, epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
+from tensorop.optimizer.window import windowed
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
@@ -71,7 +73,8 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
     for axis in reversed(outer):
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
-    return Schedule(op, (*outer, *axes), body, shares=shares, swapped=swapped, notes=notes)
+    every = (*outer, *axes)
+    return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
 
 
 def _absorbed(op: TensorOp) -> TensorOp:

@@ -30,8 +30,9 @@ from tensorop.ir import (
 )
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
-from tensorop.optimizer.blocked import balanced
+from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.window import windowed
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
@@ -87,7 +88,7 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         how = ExecType.SHARED if share_loops else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
     note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
-    return Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,))
+    return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
 
 
 def _run(op: TensorOp) -> int:

@@ -120,6 +120,7 @@ class _Binder(CopyWords):
         words[Node.EXTENT] = self.sizes[loop.axis] if slot < 0 else -1
         words[Node.BLOCK] = loop.block
         words[Node.KLOOP] = self._axis(loop.axis).type == DimType.K
+        words[Node.ANEW] = loop.anew
         words[Node.POLL] = self._poll_interval(loop, blocks, inside)
         self._set_moves(words, self._moves(loop))
         return words
@@ -157,6 +158,10 @@ class _Binder(CopyWords):
         tensors = [*range(len(self.op.tensors)), *([BIAS] if self.biased else [])]
         for tensor in tensors:
             actual = self.op.out if tensor == BIAS else tensor
+            if loop.anew:
+                if step := self._displaced(loop.axis, actual, loop.block):
+                    moves.append((int(self._slot(tensor)), step, 0))
+                continue
             if (loop.axis, actual) in self.tabled:
                 continue
             if axis.stride(actual) is None:

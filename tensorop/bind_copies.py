@@ -85,7 +85,7 @@ class CopyWords(ScheduleTables):
         """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
         (or nothing is), `across` where the depth is, `within` where another part of the lanes
         is than the fastest: lanes are then transposed with lanes."""
-        lanes, depth = self._axis(pack.lanes), self._axis(pack.depth)
+        lanes, depth = (self._tabled_axis(name) for name in (pack.lanes, pack.depth))
         consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
         if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
             return "across"
@@ -95,7 +95,7 @@ class CopyWords(ScheduleTables):
 
     def _group(self, pack: Pack) -> int:
         """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
-        return gcd(pack.width, self._axis(pack.lanes).dimensions[-1].size)
+        return gcd(pack.width, self._tabled_axis(pack.lanes).dimensions[-1].size)
 
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor

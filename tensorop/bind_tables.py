@@ -18,6 +18,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
+from tensorop.optimizer.window import window_of
 
 AXIS_SLOTS = {
     "M": AxisSlot.M,
@@ -56,6 +57,7 @@ class ScheduleTables:
         self.schedule, self.target, self.op = schedule, target, schedule.op
         self.kept: list[Words] = []
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
+        self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
         self.tables: dict[tuple[str, int], int] = {}
         self.panels: dict[int, Panels] = {}
         self._find_panels(schedule.body, dict(self.sizes), {}, frozenset())
@@ -124,8 +126,16 @@ class ScheduleTables:
         self.kept.append(words)
         return int(words.ctypes.data)
 
+    def _window(self, axis: Axis) -> Axis:
+        """What tables have of an axis: the part that a loop counts anew in."""
+        loops = [step for _, step in self.schedule.steps() if isinstance(step, Loop)]
+        return window_of(axis, tuple(x.block for x in loops if x.anew and x.axis == axis.name))
+
+    def _tabled_axis(self, name: str) -> Axis:
+        return self.windows[name] if name else self._axis(name)
+
     def _offsets(self, name: str, tensor: int) -> Words:
-        return offsets(self._axis(name), tensor, self._element(tensor).size)
+        return offsets(self._tabled_axis(name), tensor, self._element(tensor).size)
 
     def _table(self, name: str, tensor: int) -> int:
         """The address of an axis' table of byte offsets in a tensor."""
@@ -142,12 +152,20 @@ class ScheduleTables:
             raise ValueError(f"axis {name} has no single stride in tensor {tensor}")
         return stride * self._element(tensor).size
 
+    def _displaced(self, name: str, tensor: int, position: int) -> int:
+        """Bytes from the beginning of an axis to a position of it."""
+        offset = 0
+        for d in reversed(self._axis(name).dimensions):
+            position, index = divmod(position, d.size)
+            offset += index * d.strides[tensor]
+        return offset * self._element(tensor).size
+
     def _in_block(self, name: str, step: Step) -> Words:
         """Every position of an axis, counted from the beginning of the block it is in where a step
         runs. Blocks of an inner loop begin anew in every block of an outer one."""
-        position = np.arange(self._axis(name).size, dtype=np.int64)
+        position = np.arange(self._tabled_axis(name).size, dtype=np.int64)
         for loop in self._loops_around(self.schedule.body, step):
-            if loop.axis == name:
+            if loop.axis == name and not loop.anew:
                 position %= loop.block
         return position
 

@@ -49,6 +49,18 @@ def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
     return preference
 
 
+def plans_are_too_many() -> bool:
+    """See `executable.are_too_many`."""
+    loaded = _back_end.cache_info().currsize
+    return bool(loaded and _back_end().are_too_many())
+
+
+def forget_plans() -> None:
+    """See `executable.cache_clear`."""
+    if _back_end.cache_info().currsize:
+        _back_end().cache_clear()
+
+
 class Call:
     """A program bound to its kernels.
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tensorop import warm
-from tensorop.call import Call, preferred_order
+from tensorop.call import Call, forget_plans, plans_are_too_many, preferred_order
 from tensorop.config import TUNE
 from tensorop.dtypes import DType
 from tensorop.layout import packed
@@ -44,6 +44,8 @@ def call_for(
 ) -> Call:
     """The call for operands of these layouts."""
     parsed = parse(spec) if isinstance(spec, str) else spec
+    if plans_are_too_many():
+        cache_clear()
     decided = Options(*options)
     program = decide(parsed, layouts, out, decided, preferred_order)
     return Call(program, threads, bool(TUNE.value if decided.tune is None else decided.tune))
@@ -82,7 +84,8 @@ def cache_info() -> CacheInfo:
 
 
 def cache_clear() -> None:
-    """Forget all calls."""
+    """Forget all calls, and the plans that they run."""
     warm.forget()
     contiguous_call.cache_clear()
     call_for.cache_clear()
+    forget_plans()

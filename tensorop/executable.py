@@ -38,6 +38,7 @@ from tensorop.widened import Widened, cuts_sums
 
 __all__ = [
     "Executable",
+    "are_too_many",
     "cache_clear",
     "executable_of",
     "learn",
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 CACHED = 8192  # executables
+MOST_TABLES = 256 << 20  # bytes of tables that cached plans may hold, about
 MANY = 64  # threads: a sum that is not even divided among so many never is
 _NO_OPERAND = -1
 _COPIES = frozenset({Primitive.COPY, Primitive.CONJ})
@@ -154,7 +156,9 @@ class Executable:
         return ready
 
     def _prepare(self, stage: Stage, threads: int) -> _Ready:
+        global _tables
         bound = bind(stage.schedule, host_machine().target)
+        _tables += sum(words.nbytes for words in bound.kept)
         plan = prepare(
             bound.node,
             bound.frame,
@@ -291,8 +295,19 @@ def sum_of(op: TensorOp, threads: int | None) -> Runnable:
     return plan_for(replace(op, main=Primitive.SUM, tensors=tensors), threads)
 
 
+_tables = 0  # bytes of the tables of all plans since the last time that they were forgotten
+
+
+def are_too_many() -> bool:
+    """Whether the plans made so far hold more memory than a cache should: their number is bounded,
+    but the offset tables of one may take a mebibyte."""
+    return _tables > MOST_TABLES
+
+
 def cache_clear() -> None:
     """Forget all executables; running ones stay valid."""
+    global _tables
+    _tables = 0
     plan_for.cache_clear()
     plan_for_operation.cache_clear()
     _as_new.cache_clear()

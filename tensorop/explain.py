@@ -70,6 +70,8 @@ def _loop(schedule: Schedule, loop: Loop) -> str:
     size = schedule.axis(loop.axis).size
     shared = " shared" if loop.exec == ExecType.SHARED else ""
     step = "each" if loop.block == 1 else f"blocks of {loop.block}"
+    if loop.anew:
+        step = f"windows of {loop.block}"
     return f"for {loop.axis} of {size}, {step}{shared}"
 
 

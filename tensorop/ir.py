@@ -139,6 +139,10 @@ class Dimension:
             return self
         return Dimension(self.type, self.size, self.strides, how, self.name)
 
+    def sized(self, size: int) -> Dimension:
+        """The dimension with this size."""
+        return Dimension(self.type, size, self.strides, self.exec, self.name)
+
     def stepping(self, strides: tuple[int, ...]) -> Dimension:
         """The dimension with these strides."""
         return Dimension(self.type, self.size, strides, self.exec, self.name)
@@ -277,12 +281,14 @@ class Axis(NamedTuple):
 class Loop(NamedTuple):
     """`for axis in blocks of `block`: body`. Blocks are in elements of the axis, the last may be
     short. An axis looped over twice is cut finer by the inner loop. SHARED loops that lie directly
-    inside one another form one flat space divided among `shares` threads."""
+    inside one another form one flat space divided among `shares` threads. anew: positions in the
+    body are counted from the beginning of the block, as if the axis began there."""
 
     axis: str
     block: int
     exec: ExecType
     body: tuple[Step, ...]
+    anew: bool = False
 
 
 class Pack(NamedTuple):

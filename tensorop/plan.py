@@ -20,7 +20,6 @@ from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of
 from tensorop.errors import EinsumError
-from tensorop.executable import cache_clear as executables_clear
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
 from tensorop.ir import Pack, Schedule
@@ -220,7 +219,6 @@ def cache_clear() -> None:
     """Forget all plans and what they were made of, and return kept memory to the system. Plans and
     results that exist stay valid."""
     einsum_cache_clear()
-    executables_clear()
     release()
 
 

@@ -38,6 +38,7 @@ class Loop:
     block: int = 1
     kloop: bool = False
     poll: bool = False
+    anew: bool = False
     moves: tuple[Move, ...] = ()
 
 
@@ -99,7 +100,7 @@ class Words:
             node[Node.CHILD] = self.body(step.body)
             node[Node.AXIS], node[Node.EXTENT] = step.axis, step.extent
             node[Node.BLOCK], node[Node.KLOOP] = step.block, step.kloop
-            node[Node.POLL] = step.poll
+            node[Node.POLL], node[Node.ANEW] = step.poll, step.anew
             self.moves(node, step.moves)
         else:
             node[Node.KIND] = NodeKind.REGION
@@ -222,9 +223,10 @@ def _iteration(loop: Loop, frame: list[int], number: int) -> list[int] | None:
     inside, outer = list(frame), 0
     index = number
     if loop.axis >= 0:
+        inside[Frame.SIZE + loop.axis] = min(loop.block, extent - i)
+    if loop.axis >= 0 and not loop.anew:
         outer = frame[Frame.START + loop.axis]
         index = inside[Frame.START + loop.axis] = outer + i
-        inside[Frame.SIZE + loop.axis] = min(loop.block, extent - i)
     for move in loop.moves:
         if move.table is not None:
             inside[move.slot] += move.table[index] - move.table[outer]

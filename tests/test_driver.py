@@ -55,6 +55,7 @@ def loops(body: st.SearchStrategy[tuple[Step, ...]]) -> st.SearchStrategy[Loop]:
         block=st.integers(1, 4),
         kloop=st.booleans(),
         poll=st.booleans(),
+        anew=st.booleans(),
         moves=moves,
     ).map(from_frame)
 
