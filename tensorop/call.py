@@ -32,6 +32,8 @@ def _back_end() -> Any:
     # as everything that comes before them.
     from tensorop import executable
 
+    if getattr(executable.__spec__, "_initializing", False):
+        raise RuntimeError("called by a signal handler in the middle of the first call's imports")
     return executable
 
 

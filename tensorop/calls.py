@@ -18,6 +18,7 @@ from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
 from tensorop.spec import Spec, parse
+from tensorop.threads import MOST
 
 CACHED = 8192  # calls
 DEFAULT: tuple[Any, ...] = tuple(Options())
@@ -48,6 +49,7 @@ def call_for(
         cache_clear()
     decided = Options(*options)
     program = decide(parsed, layouts, out, decided, preferred_order)
+    threads = None if threads is None else min(threads, MOST)
     return Call(program, threads, bool(TUNE.value if decided.tune is None else decided.tune))
 
 

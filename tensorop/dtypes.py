@@ -84,6 +84,8 @@ def compute_dtype(dtypes: tuple[DType, ...], requested: DType | None) -> DType:
     """
     dtype = _promotion(dtypes) if requested is None else requested
     name_of(dtype)
+    if dtype.kind in "iu":  # two C types may be one integer: equal dtypes, of different scalars
+        return np.dtype(dtype.name)
     return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 

@@ -121,8 +121,8 @@ def einsum(
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     kind = None if dtype is None else np.dtype(dtype)
-    positions = _positions(conj)
-    full = Options(kind, casting, order, freeze(optimize), positions, scaled, tune=tune)
+    chosen = positions(conj)
+    full = Options(kind, casting, order, freeze(optimize), chosen, scaled, tune=tune)
     return contract(spec, arrays, out, full, alpha, beta, threads)
 
 
@@ -223,7 +223,8 @@ def _sublist(entries: Any) -> tuple[Any, ...]:
     return sublist(entries)
 
 
-def _positions(conj: Any) -> tuple[int, ...]:
+def positions(conj: Any) -> tuple[int, ...]:
+    """The positions that `conj=` names."""
     if type(conj) is tuple and not conj:
         return ()
     if isinstance(conj, (str, bytes)) or not hasattr(conj, "__iter__"):

@@ -17,7 +17,7 @@ from numpy.exceptions import AxisError
 from tensorop.contraction import resolve
 from tensorop.einsum import arguments, contract
 from tensorop.errors import EinsumError
-from tensorop.matmul import matmul, vecdot, wrapped
+from tensorop.matmul import check_subclasses, matmul, vecdot, wrapped
 from tensorop.path import is_numpy_form, split_limit
 from tensorop.program import Array, Options
 from tensorop.spec import Spec, parse
@@ -126,6 +126,7 @@ def inner(a: Any, b: Any, /) -> Any:
     >>> inner(np.ones((2, 3)), np.ones((5, 3))).shape
     (2, 5)
     """
+    check_subclasses("inner", a, b)
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim == 0 or y.ndim == 0:
         spec = _tensordot_spec(x.ndim, y.ndim, (), ())

@@ -85,6 +85,8 @@ def matmul(
         result = call.pair(x1, x2)
         call.learn(_KEY, (x1, x2), None)
         return result
+    out = _single(out)
+    check_subclasses("matmul", x1, x2)
     a, b = _with_dimensions("matmul", x1, x2)
     row, column = ("" if a.ndim == 1 else "i"), ("" if b.ndim == 1 else "j")
     cores = (f"{row}k", f"k{column}", row + column)
@@ -105,6 +107,7 @@ def vecdot(
     subok: bool = True,
     axes: Any = None,
     axis: int | None = None,
+    keepdims: bool = False,
 ) -> Any:
     """Dot product along one axis, the last by default; `x1` is conjugated.
 
@@ -114,6 +117,8 @@ def vecdot(
         Of the same size along that axis, broadcasting over the others.
     axis : int, optional
         The axis; or `axes`, a list of one for each operand and an empty tuple for the result.
+    keepdims : bool
+        The result keeps that axis, of size 1.
 
     Raises
     ------
@@ -125,14 +130,48 @@ def vecdot(
     >>> vecdot([1j, 2], [1, 2])
     np.complex128(4-1j)
     """
+    out = _single(out)
+    check_subclasses("vecdot", x1, x2)
     a, b = _with_dimensions("vecdot", x1, x2)
     if axis is not None:
         if axes is not None:
             raise TypeError("vecdot: give axis or axes, not both")
         axes = [(axis,), (axis,), ()]
+    if keepdims and axes is not None and axis is None:
+        raise TypeError("vecdot: with keepdims give axis, not axes")
+    kept = -1 if axis is None else operator.index(axis)
+    target = out
+    if keepdims and isinstance(out, np.ndarray):
+        target = np.moveaxis(out, kept, -1)
+        if target.shape[-1] != 1:
+            raise EinsumError(f"vecdot: axis {kept} of out has size {target.shape[-1]}, not 1")
+        target = target[..., 0]
     options = Options(_dtype(dtype), casting, order, conj=(0,), joins=False)
-    result = _generalised("vecdot", ("k", "k", ""), (a, b), out, axes, options)
-    return wrapped(result, (x1, x2)) if subok and out is None else result
+    result = _generalised("vecdot", ("k", "k", ""), (a, b), target, axes, options)
+    if out is not None:
+        return out
+    if keepdims:
+        result = np.expand_dims(result, kept)
+    return wrapped(result, (x1, x2)) if subok else result
+
+
+def _single(out: Any) -> Any:
+    """`out` as ufuncs take it: an array, or a tuple of one."""
+    return out[0] if isinstance(out, tuple) and len(out) == 1 else out
+
+
+def check_subclasses(name: str, *operands: Any) -> None:
+    """TypeError for arrays with more to them than their elements (masks, units), which a ufunc of
+    numpy would ask what to do and this function cannot: better none than a wrong result."""
+    for x in operands:
+        if type(x) is np.ndarray or not isinstance(x, np.ndarray):
+            continue
+        own = type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__
+        if own or np.ma.is_masked(x):
+            raise TypeError(
+                f"{name} does not know what {type(x).__name__} adds to its elements; "
+                "pass plain arrays (numpy.asarray)"
+            )
 
 
 def wrapped(result: Any, operands: tuple[Any, Any]) -> Any:
@@ -169,7 +208,7 @@ def _generalised(
     cores: the labels of the core dimensions of both operands and of the result.
     """
     result_axes: tuple[int, ...] = ()
-    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    target = out
     if axes is not None:
         *input_axes, result_axes = _core_axes(name, cores, axes)
         a, b = (_cores_last(x, where) for x, where in zip(arrays, input_axes, strict=True))
@@ -179,14 +218,14 @@ def _generalised(
     sizes = _check_cores(name, cores, arrays)
     result = _broadcast(cores, sizes, arrays, target, options)
     if out is not None:
-        return out[0] if isinstance(out, tuple) else out
+        return out
     if not result_axes:
         return result
     return np.moveaxis(result, range(-len(result_axes), 0), result_axes)
 
 
 def _core_axes(name: str, cores: tuple[str, ...], axes: Any) -> list[tuple[int, ...]]:
-    nested = [group if hasattr(group, "__iter__") else (group,) for group in axes]
+    nested = [group if np.ndim(group) else (group,) for group in axes]
     groups = [tuple(map(operator.index, group)) for group in nested]
     if len(groups) == len(cores) - 1 and not cores[-1]:
         groups.append(())

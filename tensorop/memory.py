@@ -117,7 +117,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
         unit = _HUGE_PAGE if size >= _HUGE else _PAGES
         try:
             base = _pool.array(-(-size // unit) * unit)
-        except OSError:  # numpy knows the right error
+        except (OSError, OverflowError):  # numpy knows the right error
             return np.ndarray(shape, dtype, None, 0, strides)
         start = -base.ctypes.data % _HUGE_PAGE if size >= _HUGE else 0
         return np.ndarray(shape, dtype, base, start, strides)

@@ -37,6 +37,7 @@ from tensorop.ir import (
     Tensor,
     TensorOp,
 )
+from tensorop.threads import MOST
 
 Array = NDArray[Any]
 E = TypeVar("E", bound=StrEnum)
@@ -293,7 +294,7 @@ def _integers(values: Iterable[Any], entry: str) -> list[int]:
 def _threads(threads: Any) -> int | None:
     if threads is not None and _integers([threads], "threads")[0] < 1:
         raise ValueError(f"threads: {threads} is not positive")
-    return None if threads is None else operator.index(threads)
+    return None if threads is None else min(operator.index(threads), MOST)
 
 
 def _reduces(op: TensorOp) -> bool:

@@ -7,6 +7,7 @@ schedules and kernels. It is immutable, callable from any thread, can be read (`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -18,7 +19,7 @@ from tensorop.bind_copies import pack_kernel
 from tensorop.call import Call
 from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
-from tensorop.einsum import call_for, check_threads, contract, layout_of
+from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
 from tensorop.errors import EinsumError
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
@@ -267,13 +268,15 @@ def compile(
     >>> plan(np.ones((64, 32), "f4"), np.ones((32, 16), "f4")).shape
     (64, 16)
     """
+    if not isinstance(spec, str):
+        raise TypeError(f"the spec is a str, not {type(spec).__name__}")
     check_threads(threads)
     count = len(operands)
     kinds, steps = _each("dtypes", dtypes, count), _each("strides", strides, count)
     given = zip(operands, kinds, steps, strict=True)
     layouts = tuple(_layout(operand, np.dtype(kind), step) for operand, kind, step in given)
     kind = None if dtype is None else np.dtype(dtype)
-    options = Options(kind, casting, order, freeze(optimize), tuple(conj), tune=tune)
+    options = Options(kind, casting, order, freeze(optimize), positions(conj), tune=tune)
     return Plan(spec, layouts, options, threads)
 
 
@@ -292,6 +295,8 @@ def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -
     if not is_shape:
         return layout_of(np.asarray(operand))
     shape = tuple(int(n) for n in operand)
+    if any(n < 0 for n in shape) or prod(shape) * dtype.itemsize > sys.maxsize:
+        raise ValueError(f"no array has the shape {shape}")
     if strides is None:
         steps, step = [], dtype.itemsize
         for n in reversed(shape):

@@ -11,6 +11,7 @@ belongs goes through a temporary (`Program.through`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
@@ -176,6 +177,8 @@ def decide(
     if order == "A":
         order = "F" if _all_fortran(contraction, layouts) else "C"
     moving = _moving(contraction, layouts)
+    if prod(contraction.shape) * dtype.itemsize > sys.maxsize:
+        raise ValueError(f"the result is too big: no array has the shape {contraction.shape}")
     strides = result_strides(contraction, moving, order, dtype.itemsize)
     path = find_path(options.optimize, contraction)
 

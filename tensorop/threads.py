@@ -21,6 +21,8 @@ from contextvars import ContextVar
 
 from tensorop.config import NUM_THREADS, OMP_NUM_THREADS
 
+MOST = 1024  # threads: who asks for more gets so many
+
 _scoped: ContextVar[int | None] = ContextVar("tensorop threads", default=None)
 
 
@@ -126,7 +128,7 @@ def _checked(n: int) -> int:
         raise TypeError(f"a number of threads is an integer, not {n!r}")
     if count < 1:
         raise ValueError(f"{count} threads: at least 1 is needed, the calling thread")
-    return count
+    return min(count, MOST)
 
 
 def available_cpus() -> int:

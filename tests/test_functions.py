@@ -294,3 +294,67 @@ def test_einsum_path_takes_all_labels() -> None:
     a, b = np.ones((2, 3)), np.ones((3, 4))
     assert einsum_path("αβ,βγ", a, b)[0] == ["einsum_path", (0, 1)]
     assert einsum_path(a, [0, 99], b, [99, 2])[0] == ["einsum_path", (0, 1)]
+
+
+def test_vecdot_keeps_its_axis() -> None:
+    x, y = np.arange(24.0).reshape(2, 3, 4), np.ones((2, 3, 4))
+    for axis in (None, -1, 0, 1):
+        kwargs = {} if axis is None else {"axis": axis}
+        expected = (x * y).sum(-1 if axis is None else axis, keepdims=True)
+        result = vecdot(x, y, keepdims=True, **kwargs)
+        np.testing.assert_array_equal(result, expected)
+        out = np.zeros(expected.shape)
+        assert vecdot(x, y, out=out, keepdims=True, **kwargs) is out
+        np.testing.assert_array_equal(out, expected)
+    with pytest.raises(EinsumError, match="size 4, not 1"):
+        vecdot(x, y, out=np.zeros((2, 3, 4)), keepdims=True)
+    with pytest.raises(TypeError, match="give axis"):
+        vecdot(x, y, axes=[(0,), (0,), ()], keepdims=True)
+
+
+def test_out_may_be_a_tuple_of_none() -> None:
+    for function in (matmul, vecdot):
+        np.testing.assert_array_equal(
+            function(A, A.T if function is matmul else A, out=(None,)),
+            function(A, A.T if function is matmul else A),
+        )
+
+
+def test_axes_may_be_arrays_of_no_dimension() -> None:
+    result = vecdot(A, A, axes=[np.array(-1), -1])
+    np.testing.assert_array_equal(result, (A * A).sum(-1))
+
+
+class Metres(np.ndarray):
+    """A subclass that says itself what a ufunc does with it."""
+
+    def __array_ufunc__(self, *args, **kwargs):
+        raise AssertionError("tensorop is no ufunc")
+
+
+@pytest.mark.parametrize("function", [matmul, vecdot, inner])
+def test_masks_and_units_are_not_dropped(function) -> None:
+    square = np.eye(2)
+    for special in (square.view(Metres), np.ma.array(square, mask=[[1, 0], [0, 0]])):
+        for pair in ((special, square), (square, special)):
+            with pytest.raises(TypeError, match="pass plain arrays"):
+                function(*pair)
+    plain = function(square, square)
+    np.testing.assert_array_equal(function(square.view(Metres).view(np.ndarray), square), plain)
+
+
+def test_results_have_one_type_of_integer() -> None:
+    """C's long and long long may be one integer, in two equal dtypes of different scalars."""
+    quad, long = np.arange(3, dtype="q"), np.arange(3, dtype="l")
+    for operands in ((quad, quad), (long, long), (quad, long)):
+        for spec in ("i,i", "i,j->ij", "i,i->i"):
+            result = einsum(spec, *operands)
+            assert result.dtype.type is np.dtype(result.dtype.name).type
+    assert type(matmul(quad, quad)) is np.dtype("int64").type
+
+
+def test_results_that_no_memory_holds() -> None:
+    for n in (2**31, 2**40):
+        x = np.broadcast_to(np.ones(1), (n,))
+        with pytest.raises((ValueError, MemoryError)):
+            einsum("i,j->ij", x, x)

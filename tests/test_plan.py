@@ -159,3 +159,27 @@ def test_plans_survive_a_cleared_cache() -> None:
     tensorop.cache_clear()
     assert tensorop.cache_info().currsize == 0
     np.testing.assert_allclose(plan(a, b), a @ b)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "says"),
+    [
+        ((5, (3,)), TypeError, "spec is a str"),
+        (((3,), [0]), TypeError, "spec is a str"),
+        (("i->i", (-3,)), ValueError, "no array has the shape"),
+        (("ij->ji", (2**64, 2)), ValueError, "no array has the shape"),
+        (("ij->i", (2**63, 2)), ValueError, "no array has the shape"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: tuple, kind: type[Exception], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        tensorop.compile(*arguments)
+    with pytest.raises(TypeError, match="conj must be"):
+        tensorop.compile("i->i", (3,), conj="0")
+
+
+def test_more_threads_than_anyone_has() -> None:
+    a = np.random.default_rng(0).random((300, 300))
+    for count in (100_000, 2**31 - 1):
+        plan = tensorop.compile("ij,jk->ik", a, a, threads=count)
+        assert max(schedule.shares for schedule in plan.schedules) <= 1024
