@@ -1,6 +1,6 @@
 """All passes, in order: from a `TensorOp` to a `Schedule`.
 
-    normalise -> fuse -> orient -> regime:
+    normalise -> fuse -> widen -> orient -> regime:
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
         batch        many small products, vectors along the batch (batch.py)
@@ -43,6 +43,7 @@ from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.split import split_size
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
+from tensorop.optimizer.widen import widen
 
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 
@@ -111,6 +112,10 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
         result = step(op)
         op = result.op
         notes.append(f"{name}: {result.note}")
+    wider = widen(op)
+    if wider.op is not op:
+        op = wider.op
+        notes.append(f"widen: {wider.note}")
     if prod(d.size for d in op.dimensions) < SHARE_WORK:
         threads = 1
     regime = choose(op, machine)

@@ -37,6 +37,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
 from tensorop.optimizer.vectors import vectors_and_rows
+from tensorop.optimizer.widen import widen
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.25  # times the least possible: not worth looking for better
@@ -150,7 +151,7 @@ class Realigned(NamedTuple):
 def cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
     that it gets runs it."""
-    op = op.with_dimensions(fused(op.dimensions)[0])
+    op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
     regime = choose(op, machine).name
     if regime == "permute":
         return permuted_cycles(op, machine)

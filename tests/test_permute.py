@@ -3,6 +3,7 @@ those that do not, against numpy's transposition."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 from tensorop.bind import bind
 from tensorop.ir import Call, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.copy_abi import CopyKernel
+from tensorop.jit.elements import element
 from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.permute import permute
+from tensorop.optimizer.regime import choose
+from tensorop.optimizer.widen import widen
 from tensorop.runtime import prepare, run, scalars
 from tests.strategies import numpy_dtype
 
@@ -111,3 +115,57 @@ def test_a_long_dimension_is_taken_in_parts(
     assert calls == 61_001 if shape[0] == 61_001 else calls < 20
     execute(schedule, [source, out], 1)
     np.testing.assert_array_equal(out, source.transpose(axes))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("together", [2, 3, 4, 6, 8, 12, 32, 48])
+def test_neighbours_that_stay_together_are_one_element(dtype: str, together: int) -> None:
+    rng = np.random.default_rng(together)
+    kind = numpy_dtype(dtype)
+    for trial in range(12):
+        shape, axes = draw(rng)
+        shape = tuple(min(n, 20) for n in shape[:4])
+        axes = tuple(axis for axis in axes if axis < len(shape))
+        whole = (*shape, together)
+        source = rng.integers(0, 256, prod(whole) * kind.itemsize, np.uint8).view(kind)
+        permuted = source.reshape(whole).transpose((*axes, len(shape)))
+        memory = np.zeros(source.size + 16 * GUARD, kind)
+        out = memory[GUARD : GUARD + source.size].reshape(permuted.shape)
+        op = operation(permuted, out, dtype)
+        wider = widen(op).op
+        fastest = next((d for d in op.dimensions if d.strides == (1, 1)), None)
+        if fastest is not None and len(op.dimensions) > 2:
+            bytes_ = math.gcd(fastest.size * kind.itemsize, 32)
+            assert element(wider.dtype).size == max(kind.itemsize, bytes_)
+        machine = SMALL if trial % 2 else HOST
+        regime = choose(wider, machine).name
+        if regime == "permute":
+            schedule = permute(wider, machine, 1)
+            schedule.verify()
+            expected = memory.view(np.uint8).copy()
+            place = slice(GUARD * kind.itemsize, (GUARD + source.size) * kind.itemsize)
+            expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
+            execute(schedule, [source, memory[GUARD:]], 1)
+            np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str(whole))
+
+
+def test_what_is_no_copy_of_bits_stays_as_it_is() -> None:
+    dims = (
+        Dimension(DimType.C, 5, (14, 2)),
+        Dimension(DimType.C, 7, (2, 10)),
+        Dimension(DimType.C, 2, (1, 1)),
+    )
+    plain = (Tensor("in0", "complex64"), Tensor("out", "complex64"))
+    copy = TensorOp(plain, dims, Primitive.COPY)
+    assert widen(copy).op.dtype == "complex128"
+    conjugated = (Tensor("in0", "complex64", conj=True), plain[1])
+    cast = (Tensor("in0", "float32"), plain[1])
+    odd = (Dimension(DimType.C, 5, (15, 2)), *dims[1:])
+    for op in (
+        replace(copy, main=Primitive.CONJ),
+        replace(copy, tensors=conjugated),
+        replace(copy, tensors=cast, main=Primitive.CAST),
+        replace(copy, dimensions=odd),
+        replace(copy, dimensions=dims[1:]),
+    ):
+        assert widen(op).op == op
