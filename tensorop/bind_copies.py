@@ -17,6 +17,7 @@ from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
 from tensorop.ir import Call, Loop, Pack, Schedule
 from tensorop.jit.copy_abi import LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 
@@ -103,7 +104,11 @@ class CopyWords(ScheduleTables):
         kind = self._element(t).accumulator
         step = kind.part if kernel.planar else kind.size
         kind_size = self._element(t).size
-        product = next(c for _, c in self.schedule.steps() if isinstance(c, Call))
+        product = next(
+            step
+            for _, step in self.schedule.steps()
+            if isinstance(step, Call) and isinstance(step.kernel, GemmKernel)
+        )
         lanes_at = self._in_block(pack.lanes, product)
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
         depth = self._in_block(pack.depth, product) * panels.row

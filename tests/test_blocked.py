@@ -3,6 +3,8 @@ every way of sharing them among threads: against the plain reference."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -14,7 +16,9 @@ from tensorop import reference
 from tensorop.bind import bind
 from tensorop.ir import Call, Dimension, DimType, Loop, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.target import current_target
+from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
+from tensorop.optimizer import touch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import prepare, run, scalars
@@ -96,3 +100,35 @@ def test_both_ways_of_storing_are_reached() -> None:
         schedule = five_loops.blocked(oriented.op, TINY, 2, oriented.swapped)
         stores |= {s.kernel.store for _, s in schedule.steps() if isinstance(s, Call)}
     assert stores == {"columns", "scatter"}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
+def test_blocks_inside_touched_blocks_of_a_batch(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked for before a product is no part of it: panels begin anew where the product
+    does."""
+    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    monkeypatch.setattr(touch, "LONG", 32)
+    monkeypatch.setattr(touch, "STREAMS", 1)
+    monkeypatch.setattr(sys.modules[__name__], "SIZES", (2, 3, 5, 12, 20, 60))
+    machine = replace(TINY, l1=1 << 9, l2=24 << 10)
+    rng = np.random.default_rng(threads)
+    both = 0
+    for _ in range(500):
+        op, buffers = draw(rng, dtype)
+        oriented = orient(op, 16)
+        schedule = five_loops.blocked(oriented.op, machine, threads, oriented.swapped)
+        schedule = touch.touched(schedule, machine)
+        schedule.verify()
+        steps = [s for _, s in schedule.steps()]
+        if not any(isinstance(s, Call) and isinstance(s.kernel, TouchKernel) for s in steps):
+            continue
+        loops = [s for s in steps if isinstance(s, Loop) and s.axis == "K"]
+        both += any(loop.block < schedule.axis("K").size for loop in loops)
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+    assert both > 3
