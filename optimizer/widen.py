@@ -11,7 +11,7 @@ from tensorop.ir import Dimension, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.result import PassResult, describe, traced
 
-_WIDE = {2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128", 32: "clongdouble"}  # as bits
+WIDE = {2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128", 32: "clongdouble"}  # as bits
 
 
 @traced
@@ -36,10 +36,10 @@ def widen(op: TensorOp) -> PassResult:
     if together is None or len(op.dimensions) < 3:
         return nothing
     size = element(op.dtype).size
-    counts = [wide // size for wide in _WIDE if wide > size and wide % size == 0]
+    counts = [wide // size for wide in WIDE if wide > size and wide % size == 0]
     for count in reversed(counts):
         if together.size % count == 0 and _apart(op, together, count):
-            dtype = _WIDE[count * size]
+            dtype = WIDE[count * size]
             note = f"{count} of {describe(together)} are one element of {count * size} bytes"
             return PassResult(_wider(op, together, count, dtype), note)
     return nothing

@@ -20,6 +20,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
+from tensorop.optimizer.widen import WIDE
 
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 
@@ -65,6 +66,9 @@ class CopyWords(ScheduleTables):
     def _copy_kernel(self, pack: Pack) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
         kind = element(tensor.dtype)
+        if (count := self._together(pack)) > 1:
+            wide = WIDE[count * kind.size]
+            return CopyKernel(wide, wide, "across", tile=self._tile(pack))
         return CopyKernel(
             tensor.dtype,
             kind.accumulator.name,
@@ -79,13 +83,15 @@ class CopyWords(ScheduleTables):
         way = self._way(pack)
         if way == "along":
             return LARGEST_TILE
-        run = pack.width if way == "across" else self._group(pack)
+        run = pack.width // self._together(pack) if way == "across" else self._group(pack)
         return min(LARGEST_TILE, run & -run) if run > 1 else LARGEST_TILE
 
     def _way(self, pack: Pack) -> str:
         """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
         (or nothing is), `across` where the depth is, `within` where another part of the lanes
         is than the fastest: lanes are then transposed with lanes."""
+        if self._together(pack) > 1:
+            return "across"
         lanes, depth = (self._tabled_axis(name) for name in (pack.lanes, pack.depth))
         consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
         if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
@@ -93,6 +99,22 @@ class CopyWords(ScheduleTables):
         if any(consecutive[:-1]) and self._group(pack) >= MIN_GROUP:
             return "within"
         return "along"
+
+    def _together(self, pack: Pack) -> int:
+        """How many lanes are moved as one wide element: those of a short dimension of consecutive
+        elements, where the depth goes on right behind it. In wide elements it is the depth that is
+        consecutive."""
+        t, kind = pack.tensor, self._element(pack.tensor)
+        lanes, depth = (self._tabled_axis(x).dimensions for x in (pack.lanes, pack.depth))
+        plain = kind.accumulator is kind and kind.parts == 1
+        if not plain or len(lanes) < 2 or lanes[-1].strides[t] != 1:
+            return 1
+        *others, last = lanes
+        count = min((abs(d.strides[t]) or last.size + 1 for d in depth), default=0)
+        whole = last.size % max(count, 1) == 0 and pack.width % max(count, 1) == 0
+        if count < 2 or not whole or count * kind.size not in WIDE:
+            return 1
+        return 1 if any(d.strides[t] % count for d in (*others, *depth)) else count
 
     def _group(self, pack: Pack) -> int:
         """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
@@ -126,11 +148,16 @@ class CopyWords(ScheduleTables):
             # In the order of addresses, so that any consecutive dimension of the depth makes runs.
             source, block = self._offsets(pack.depth, t), panels.depth_block
             order = np.lexsort((source, np.arange(len(source)) // block))
+            count = self._together(pack)
             self._set_x_order(
-                words, pack.depth, source[order], kind_size, vector, block, depth[order]
+                words, pack.depth, source[order], kind_size * count, vector, block, depth[order]
             )
-            self._set_y(words, pack.lanes, t, lanes)
-            self._set_y_chunks(words, lanes, step, vector, pack.width)
+            words[d.Y_AXIS] = AXIS_SLOTS[pack.lanes]
+            words[d.Y_SOURCE] = self._keep(self._offsets(pack.lanes, t)[::count])
+            words[d.Y_TARGET] = self._keep(lanes[::count])
+            granule = pack.width // count
+            self._set_y_chunks(words, lanes[::count], step * count, vector, granule)
+            words[d.Y_GRANULE] = pack.width  # in lanes, as the axis counts
             self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         else:
             self._set_within(words, pack, lanes, step, vector)

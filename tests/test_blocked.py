@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tensorop import reference
 from tensorop.bind import bind
-from tensorop.ir import Call, Dimension, DimType, Loop, Primitive, Schedule, Tensor, TensorOp
+from tensorop.bind_copies import pack_kernel
+from tensorop.ir import Call, Dimension, DimType, Loop, Pack, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
@@ -132,3 +133,40 @@ def test_blocks_inside_touched_blocks_of_a_batch(
         execute(schedule, buffers, threads)
         np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
     assert both
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "complex64", "float16"])
+@pytest.mark.parametrize("together", [2, 3, 4, 8])
+def test_lanes_that_lie_together_are_packed_as_one(
+    dtype: str, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """in0 as [b][d][e][c], where c and d are of M, e and b of K."""
+    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    rng = np.random.default_rng(together)
+    wide = 0
+    for _ in range(12):
+        b, d, e, n = (int(rng.integers(1, most)) for most in (5, 60, 40, 30))
+        gap = int(rng.choice([0, 0, together, 1]))  # the last is no multiple of what is together
+        row = e * together + gap
+        dims = (
+            Dimension(DimType.M, d, (row, 0, together)),
+            Dimension(DimType.M, together, (1, 0, 1)),
+            Dimension(DimType.N, n, (0, 1, d * together)),
+            Dimension(DimType.K, e, (together, n, 0)),
+            Dimension(DimType.K, b, (row * d, n * e, 0)),
+        )
+        tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+        op = TensorOp(tensors, tuple(x for x in dims if x.size > 1), Primitive.GEMM)
+        sizes = (b * d * row, b * e * n, d * together * n)
+        buffers = [rng.integers(-4, 5, size).astype(numpy_dtype(dtype)) for size in sizes]
+        threads = int(rng.integers(1, 4))
+        schedule = five_loops.blocked(op, TINY, threads, False)
+        packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
+        wide += any(pack_kernel(schedule, pack, current_target()).source != dtype for pack in packs)
+        expected = [x.copy() for x in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str((b, d, e, n, gap)))
+    plain = dtype not in ("complex64", "float16")
+    fits = together * numpy_dtype(dtype).itemsize in (2, 4, 8, 16, 32)
+    assert (wide > 2) == (plain and fits)
