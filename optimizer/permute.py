@@ -28,7 +28,7 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.copy_abi import CopyKernel
+from tensorop.jit.copy_abi import LARGEST_TILE, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
@@ -66,7 +66,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
     streaming = large and not along
-    kernel = CopyKernel(dtype, dtype, mode, conj=conj, streaming=streaming)
+    tile = LARGEST_TILE if along else _tile(x.unit_run(IN), y.unit_run(OUT))
+    kernel = CopyKernel(dtype, dtype, mode, conj=conj, tile=tile, streaming=streaming)
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     body: tuple[Step, ...] = (call,)
     block = balanced(x.size, PAGE // size if streaming else 4096 if along else BLOCK, 64)
@@ -89,6 +90,15 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         body = (Loop(axis.name, 1, how, body),)
     note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
     return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
+
+
+def _tile(*runs: int) -> int:
+    """Lanes of the tiles: what the shorter run of consecutive elements fills. Runs of other than
+    four that are shorter than eight are moved as parts of large tiles: those are fewer."""
+    shortest = min(runs)
+    return next(
+        (n for n in (LARGEST_TILE, 8) if n <= shortest), 4 if shortest == 4 else LARGEST_TILE
+    )
 
 
 def _run(op: TensorOp) -> int:

@@ -24,7 +24,7 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
     """Pick the kind of schedule from static facts."""
     if op.main in CONTRACTIONS:
         return _contraction(op, machine)
-    if op.main in (Primitive.COPY, Primitive.CONJ) and _permutes(op):
+    if op.main in (Primitive.COPY, Primitive.CONJ) and permutes(op):
         if _interleaves(op):
             return Regime("stream", "runs are short: elements are gathered or scattered")
         return Regime("permute", "source and target have different fastest dimensions")
@@ -96,7 +96,7 @@ def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
     return batch < product
 
 
-def _permutes(op: TensorOp) -> bool:
+def permutes(op: TensorOp) -> bool:
     """Whether a copy has a fastest dimension in source and target, but not a long common one."""
     if not op.dimensions:
         return False
@@ -113,9 +113,11 @@ def _interleaves(op: TensorOp) -> bool:
     that are mostly empty."""
     if op.dtype not in GATHERED or any(t.conj for t in op.tensors):
         return False
-    units = [next(d for d in op.dimensions if d.strides[t] == 1) for t in (0, 1)]
-    short, long = sorted(units, key=lambda d: d.size)
-    return short.size < SHORT and long.size >= LONG_RUN and max(long.strides) <= SHORT
+    source, target = (next(d for d in op.dimensions if d.strides[t] == 1) for t in (0, 1))
+    short, long = sorted((source, target), key=lambda d: d.size)
+    few = SHORT if short is source else SHORT_STORED
+    return short.size < few and long.size >= LONG_RUN and max(long.strides) <= SHORT
 
 
 LONG_RUN = 32  # elements that are worth gathering into vectors
+SHORT_STORED = 4  # elements of a run of the target below which they are scattered one by one

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from tensorop.ir import Dimension, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.regime import permutes
 from tensorop.optimizer.result import PassResult, describe, traced
 
-WIDE = {2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128", 32: "clongdouble"}  # as bits
+# By bytes. Permuting and packing move elements of any of these types as bits; what is as long as a
+# clongdouble would be loaded as numbers, and lose bits, by the other kernels.
+WIDE = {2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128", 32: "clongdouble"}
+BITS = (2, 4, 8, 16)
 
 
 @traced
@@ -39,9 +43,10 @@ def widen(op: TensorOp) -> PassResult:
     counts = [wide // size for wide in WIDE if wide > size and wide % size == 0]
     for count in reversed(counts):
         if together.size % count == 0 and _apart(op, together, count):
-            dtype = WIDE[count * size]
-            note = f"{count} of {describe(together)} are one element of {count * size} bytes"
-            return PassResult(_wider(op, together, count, dtype), note)
+            wider = _wider(op, together, count, WIDE[count * size])
+            if count * size in BITS or permutes(wider):
+                note = f"{count} of {describe(together)} are one element of {count * size} bytes"
+                return PassResult(wider, note)
     return nothing
 
 

@@ -50,8 +50,16 @@ class CopyWords(ScheduleTables):
             words[d.X_TARGET] = self._keep(reached)
             return words
         lanes = call.kernel.lanes(self.target)
-        self._set_x(words, x, source, lanes, granule, reached)
-        self._set_y_chunks(words, self._offsets(y, target), size, lanes, self._blocks_of(y))
+        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[x], granule
+        words[d.X_TARGET] = self._keep(reached)
+        records, begin = chunks(self._offsets(x, source), size, lanes, granule)
+        records = _reaching_back(records, size, lanes, granule)
+        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        granule = self._blocks_of(y)
+        records, begin = chunks(self._offsets(y, target), size, lanes, granule)
+        records = _reaching_back(records, size, lanes, granule)
+        words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.Y_GRANULE] = granule
         self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         return words
 
@@ -225,6 +233,25 @@ class CopyWords(ScheduleTables):
         words[d.Y_AXIS] = AXIS_SLOTS[""]
         words[d.Y_SOURCE] = self._keep(source[:group])
         self._set_y_chunks(words, np.arange(group, dtype=np.int64) * step, step, vector, group)
+
+
+LEFT = 2  # positions at the end of a run that are moved one by one
+
+
+def _reaching_back(records: Words, size: int, lanes: int, granule: int) -> Words:
+    """Chunks at the end of a run that are too short for a tile begin earlier in their granule: a
+    full tile, which moves some elements again, takes less time than part of one."""
+    first, offset, length = records.T
+    missing = lanes - length
+    follows = np.zeros(len(records), bool)
+    follows[1:] = (
+        (first[1:] == first[:-1] + length[:-1])
+        & (offset[1:] == offset[:-1] + length[:-1] * size)
+        & (missing[1:] <= length[:-1])
+        & (first[1:] % granule > 0)
+    )
+    back = np.where(follows & (length > LEFT), missing, 0)
+    return np.stack([first - back, offset - back * size, length + back], axis=1)
 
 
 def _common_runs(source: Words, target: Words, size: int) -> Words:

@@ -20,7 +20,7 @@ from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.permute import permute
-from tensorop.optimizer.regime import choose
+from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
 from tensorop.runtime import prepare, run, scalars
 from tests.strategies import numpy_dtype
@@ -136,17 +136,34 @@ def test_neighbours_that_stay_together_are_one_element(dtype: str, together: int
         fastest = next((d for d in op.dimensions if d.strides == (1, 1)), None)
         if fastest is not None and len(op.dimensions) > 2:
             bytes_ = math.gcd(fastest.size * kind.itemsize, 32)
-            assert element(wider.dtype).size == max(kind.itemsize, bytes_)
-        machine = SMALL if trial % 2 else HOST
-        regime = choose(wider, machine).name
-        if regime == "permute":
-            schedule = permute(wider, machine, 1)
-            schedule.verify()
-            expected = memory.view(np.uint8).copy()
-            place = slice(GUARD * kind.itemsize, (GUARD + source.size) * kind.itemsize)
-            expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
-            execute(schedule, [source, memory[GUARD:]], 1)
-            np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str(whole))
+            sizes = {max(kind.itemsize, bytes_), max(kind.itemsize, min(bytes_, 16))}
+            assert element(wider.dtype).size in sizes
+        expected = memory.view(np.uint8).copy()
+        place = slice(GUARD * kind.itemsize, (GUARD + source.size) * kind.itemsize)
+        expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
+        schedule = optimise(op, SMALL if trial % 2 else HOST, 1)
+        schedule.verify()
+        execute(schedule, [source, memory[GUARD:]], 1)
+        np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str(whole))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("together", [2, 4, 8, 16, 32])
+def test_neighbours_together_in_tensors_with_gaps(dtype: str, together: int) -> None:
+    """Nothing else is consecutive: elements are moved one by one, all their bits."""
+    rng = np.random.default_rng(together)
+    kind = numpy_dtype(dtype)
+    for _ in range(12):
+        x, y = (int(rng.integers(2, 40)) for _ in range(2))
+        gap = together * int(rng.integers(1, 4))
+        raw = rng.integers(0, 256, (x, y, together + gap, kind.itemsize), np.uint8)
+        source = np.ascontiguousarray(raw).view(kind)[..., 0]
+        part = source[:, ::-1, :together].transpose(1, 0, 2)
+        out = np.zeros((y, x, together), kind)
+        op = operation(part, out, dtype)
+        schedule = optimise(op, SMALL, 1)
+        execute(schedule, [part, out], 1)
+        np.testing.assert_array_equal(out.view(np.uint8), np.ascontiguousarray(part).view(np.uint8))
 
 
 def test_what_is_no_copy_of_bits_stays_as_it_is() -> None:
