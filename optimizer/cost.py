@@ -216,7 +216,11 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     vectors = ceil(m / lanes)
-    work = items * (CALL + n * (k * max(vectors * PANELS, SPREAD) + vectors * STORED))
+    # Where columns end within vectors, and L1 does not hold an item until its lines are complete.
+    item, held = m * n * element(op.dtype).size, _bytes(op, op.out)
+    cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
+    stored = CUT if cut else STORED
+    work = items * (CALL + n * (k * max(vectors * PANELS, SPREAD) + vectors * stored))
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
