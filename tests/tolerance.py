@@ -75,7 +75,9 @@ def assert_close(
         both = ~np.isfinite(actual) & ~np.isfinite(expected)
         if dtype.kind != "c":  # complex products of infinities are NaN here and infinite there
             both &= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-        right = (finite & fits) | overflows | both | np.isposinf(bound)
+        # A product that overflows on the way has no bound: 0 times infinity.
+        unbounded = np.isposinf(bound) | (np.isnan(bound) & ~np.isfinite(actual))
+        right = (finite & fits) | overflows | both | unbounded
     if not np.all(right):
         where = tuple(np.argwhere(~right)[0])
         raise AssertionError(
