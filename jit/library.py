@@ -77,9 +77,8 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
         # The store knows the source of our generators only; and what is printed must be made.
         keeps = type(kernel).__module__.startswith(__package__) and not DEBUG.value
         if not _has_arena():
-            return _load_object(lambda: _generate(kernel, target), target, [kernel.name], {}, "")[
-                kernel.name
-            ]
+            name = kernel.name
+            return _load_object(lambda: _generate(kernel, target), target, [name], {}, "")[name]
         what = f"{target!r}\n{kernel!r}"
         kept = store.load(what) if keeps else None
         if kept is not None:

@@ -21,7 +21,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.optimizer.balance import balanced
 
 LONGEST = 1 << 15  # positions of a window
-LEAST = 1 << 10
+LEAST = 1 << 10  # the same: of fewer, the axis is tabled as a whole
 MULTIPLE = 192  # of which a window of a single dimension is a multiple: whole register tiles
 
 
