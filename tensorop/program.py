@@ -214,7 +214,9 @@ def check_options(options: Options) -> str:
     """Check what numpy checks even where it makes no difference; returns the order's letter."""
     check_casting(options.casting)
     order = "K" if options.order is None else options.order
-    if not isinstance(order, str) or order.upper() not in tuple(ORDERS):
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    if order.upper() not in tuple(ORDERS):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     return order.upper()
 

@@ -458,3 +458,8 @@ def test_items_of_a_batched_product_do_not_interleave() -> None:
     assert einsum("ijb,jkb->ikb", a, b).flags.c_contiguous
     fortran = einsum("bij,bjk->bik", np.asfortranarray(a), np.ones((4, 8, 3)))
     assert np.array_equal(fortran, np.einsum("bij,bjk->bik", a, np.ones((4, 8, 3))))
+
+
+def test_order_is_a_string() -> None:
+    with pytest.raises(TypeError, match="order must be str, not int"):
+        einsum("ij->ji", np.eye(2), order=1)
