@@ -43,7 +43,7 @@ from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.orient import output_axis
+from tensorop.optimizer.orient import output_axis, reads_most, tiles_are_cut
 from tensorop.optimizer.window import tabled_part, windowed
 
 IN0, IN1 = 0, 1
@@ -60,24 +60,34 @@ class Blocks(NamedTuple):
     kc: int
 
 
-def axes_of(op: TensorOp) -> tuple[Axis, ...]:
-    """One axis M, N and K each, and an axis for every batch dimension, outermost first."""
+def axes_of(op: TensorOp, tile: tuple[int, int]) -> tuple[Axis, ...]:
+    """One axis M, N and K each, and an axis for every batch dimension, outermost first.
+    tile: the register tile in elements."""
     batch = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
     return (
         *(Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(batch)),
-        Axis("M", DimType.M, _vector_order(op)),
+        Axis("M", DimType.M, _vector_order(op, *tile)),
         Axis("N", DimType.N, _broadcast_order(op)),
         _summed_axis(op),
     )
 
 
-def _vector_order(op: TensorOp) -> tuple[Dimension, ...]:
+def _vector_order(op: TensorOp, rows: int, columns: int) -> tuple[Dimension, ...]:
     """M as it lies in out, but for the dimension that is consecutive in in0: it comes right after
-    the fastest, so that a block covers whole cache lines of in0 and not an element of each."""
-    dims = output_axis(op, DimType.M).dimensions
-    *others, fastest = dims
+    the rows of a tile, so that a block covers whole cache lines of in0 and not an element of each.
+
+    Where out is as large as in0 (N as long as K), those are the rows that lie side by side in it,
+    with no more than the columns of a tile between them. Else they are those of the fastest."""
+    *others, fastest = output_axis(op, DimType.M).dimensions
+    inside, length = [fastest], fastest.size
+    while others and length < rows and not reads_most(op):
+        beside, reach = others[-1], inside[0].size * abs(inside[0].strides[op.out])
+        if abs(beside.strides[op.out]) > columns * reach:
+            break
+        inside.insert(0, others.pop())
+        length *= beside.size
     read = [d for d in others if d.strides[IN0] == 1]
-    return (*(d for d in others if d not in read), *read, fastest)
+    return (*(d for d in others if d not in read), *read, *inside)
 
 
 def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
@@ -92,11 +102,11 @@ def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
 
 def _cut_fastest(op: TensorOp, rows: int, lanes: int) -> TensorOp:
     """Split the fastest M dimension where another one is consecutive in in0: a block then reaches
-    far along that one. Vectors are transposed into panels best where they fill them together."""
-    dims = output_axis(op, DimType.M).dimensions
-    if not dims or not any(d.strides[IN0] == 1 for d in dims[:-1]):
+    far along that one. Vectors are transposed into panels best where they fill them together.
+    Where out is as large as in0, whole runs of it count for more."""
+    if not tiles_are_cut(op):
         return op
-    fastest = dims[-1]
+    fastest = output_axis(op, DimType.M).dimensions[-1]
     least = 8 if fastest.size <= rows else 4  # a short one is read far along as it is
     parts = (lanes, lanes // 2, *range(rows, 3, -1))
     fitting = (n for n in parts if n >= least and rows % n == 0 and fastest.size % n == 0)
@@ -161,7 +171,7 @@ def blocked(
     tile = choice.tile or choose_tile(machine.target, kind, m, n, run)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
-    axes = axes_of(op)
+    axes = axes_of(op, (rows, tile.columns))
     # Of long axes a window at a time is blocked, packed and shared.
     m_axis, n_axis, k_axis = (tabled_part(axis) for axis in axes[-3:])
     m, n, k = m_axis.size, n_axis.size, k_axis.size

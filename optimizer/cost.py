@@ -17,7 +17,7 @@ from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.optimizer.batch import blocks_of
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.orient import exchange, output_axis, vectors_along_n
+from tensorop.optimizer.orient import exchange, output_axis, tiles_are_cut, vectors_along_n
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
 
 LINE = 64  # bytes
@@ -42,6 +42,7 @@ PIECE = 7.0  # a piece of a column that is shorter than a vector
 PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
 RUN = 4.4
 OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
+FAR = 3.0  # times as long as a read takes a store to a line of memory that follows no other
 PICKED = 6.7  # one that is packed alone
 ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
 TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
@@ -54,6 +55,8 @@ SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 3.5)  # from L1, L2, L3, memory: lines that follow one another
 LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
+MEMORY = 3  # the level that is not a cache
+COLUMNS = 8  # of a tile
 UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
@@ -178,8 +181,9 @@ def _walk(count: int, step: int) -> float:
 
 def product_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products from packed panels."""
-    side = DimType.N if vectors_along_n(op, machine.lanes(op.dtype)) else DimType.M
-    return ITEM * op.size_of(DimType.C) + _panels(op, side, machine) + _item_memory(op, machine)
+    if vectors_along_n(op, machine.lanes(op.dtype)):
+        op = exchange(op)
+    return ITEM * op.size_of(DimType.C) + _panels(op, machine) + _item_memory(op, machine)
 
 
 def _item_memory(op: TensorOp, machine: Machine) -> float:
@@ -271,21 +275,45 @@ def _apart(step: int, lanes: int) -> float:
     return float(step) if step in NEAR_STEPS else GATHER * lanes
 
 
-def _panels(op: TensorOp, side: DimType, machine: Machine) -> float:
-    """Packing, multiply-adds and stores of all items, with vectors along one side."""
-    lanes, other = machine.lanes(op.dtype), DimType.M if side == DimType.N else DimType.N
-    m, n, k, items = (op.size_of(t) for t in (side, other, DimType.K, DimType.C))
+def _panels(op: TensorOp, machine: Machine) -> float:
+    """Packing, multiply-adds and stores of all items, with vectors along M."""
+    lanes = machine.lanes(op.dtype)
+    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     vectors = ceil(m / lanes)
-    run = output_axis(op, side).unit_run(op.out)
+    run = output_axis(op, DimType.M).unit_run(op.out)
     pieces = m / run * PIECE
     if run >= min(m, lanes):
         pieces = vectors * (STORED if run >= m or run % lanes == 0 else CUT)
+    if items == 1:
+        pieces += m / _stored_together(op, lanes) * FAR * _far(op, op.out, machine)
     sizes = ((0, DimType.M), (1, DimType.N))
-    packed = sum(op.size_of(t) * k * _packing(op, tensor, t) for tensor, t in sizes)
+    packed = sum(op.size_of(t) * k * _packing(op, tensor, t, machine) for tensor, t in sizes)
     return items * (n * (vectors * k * PANELS * element(op.dtype).parts ** 2 + pieces) + packed)
 
 
-def _packing(op: TensorOp, tensor: int, side: DimType) -> float:
+def _far(op: TensorOp, tensor: int, machine: Machine) -> float:
+    """How many cycles longer it takes to read a line that follows no other, of a tensor that only
+    memory holds."""
+    in_memory = _level(_bytes(op, tensor), machine) == MEMORY
+    return LINE_CYCLES[MEMORY] - LINE / BYTES_PER_CYCLE[MEMORY] if in_memory else 0.0
+
+
+def _stored_together(op: TensorOp, lanes: int) -> int:
+    """Elements of out, one beside the other, that a tile stores."""
+    if tiles_are_cut(op):
+        return lanes
+    together, columns = 1, 1
+    for d in sorted(op.dimensions, key=lambda d: abs(d.strides[op.out])):
+        if d.type == DimType.K:
+            continue
+        if abs(d.strides[op.out]) != together or columns >= COLUMNS:
+            break
+        together *= min(d.size, COLUMNS // columns) if d.type == DimType.N else d.size
+        columns *= d.size if d.type == DimType.N else 1
+    return together
+
+
+def _packing(op: TensorOp, tensor: int, side: DimType, machine: Machine) -> float:
     """Cycles to pack an element: in runs along the sum or along the dimension that is fastest in
     out, of which a panel holds whole runs, or else along another one."""
     dims = output_axis(op, side).dimensions
@@ -293,5 +321,5 @@ def _packing(op: TensorOp, tensor: int, side: DimType) -> float:
     if not unit:
         return PICKED
     if unit[0].type != DimType.K and dims and unit[0] != dims[-1]:
-        return OTHER
+        return OTHER + _far(op, tensor, machine) * element(op.dtype).size / LINE
     return PACKED + RUN / unit[0].size

@@ -81,3 +81,16 @@ def output_axis(op: TensorOp, type_: DimType) -> Axis:
     """All dimensions of one type as an axis whose fastest is the one that steps least in out."""
     ordered = sorted(op.of_type(type_), key=lambda d: -abs(d.strides[op.out]))
     return Axis(type_.value, type_, tuple(ordered))
+
+
+def reads_most(op: TensorOp) -> bool:
+    """Whether in0 is larger than out."""
+    return op.size_of(DimType.K) > op.size_of(DimType.N)
+
+
+def tiles_are_cut(op: TensorOp) -> bool:
+    """Whether the tiles of a matrix product hold parts of two dimensions of M: that along which
+    out is consecutive, and that along which in0 is, where more is read than stored."""
+    return reads_most(op) and any(
+        d.strides[0] == 1 for d in output_axis(op, DimType.M).dimensions[:-1]
+    )

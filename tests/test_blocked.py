@@ -170,3 +170,59 @@ def test_lanes_that_lie_together_are_packed_as_one(
     plain = dtype not in ("complex64", "float16")
     fits = together * numpy_dtype(dtype).itemsize in (2, 4, 8, 16, 32)
     assert (wide > 2) == (plain and fits)
+
+
+def _rows_of(op: TensorOp) -> list[int]:
+    """Sizes of M from the innermost dimension on, as its tiles go along them."""
+    schedule = five_loops.blocked(op, TINY, 1, False)
+    return [d.size for d in reversed(schedule.axis("M").dimensions)]
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "innermost"),
+    [
+        # out is larger than in0: the two dimensions that follow one another in out stay together
+        (40, 3, [5, 20, 7, 60]),
+        # in0 is larger: the fastest, then the dimension that is consecutive in in0
+        (3, 40, [5, 7, 20, 60]),
+    ],
+)
+def test_what_a_tile_holds_of_m(n: int, k: int, innermost: list[int]) -> None:
+    """in0 as [k][c][d][b][a] with a = 7, out as [a][b][n][c][d]."""
+    a, b, c, d = 7, 60, 20, 5
+    op = TensorOp(
+        tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")),
+        (
+            Dimension(DimType.M, a, (1, 0, b * n * c * d)),
+            Dimension(DimType.M, b, (a, 0, n * c * d)),
+            Dimension(DimType.M, c, (a * b * d, 0, d)),
+            Dimension(DimType.M, d, (a * b, 0, 1)),
+            Dimension(DimType.N, n, (0, 1, c * d)),
+            Dimension(DimType.K, k, (a * b * c * d, n, 0)),
+        ),
+        Primitive.GEMM,
+    )
+    assert _rows_of(op) == innermost
+
+
+def test_a_long_run_of_a_larger_out_is_not_cut() -> None:
+    """in0 as [k][a][d], out as [d][n][a] with a = 64: eight of a, then d, only where out is the
+    smaller of the two."""
+
+    def op(n: int, k: int) -> TensorOp:
+        a, d = 64, 96
+        return TensorOp(
+            tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")),
+            (
+                Dimension(DimType.M, d, (1, 0, n * a)),
+                Dimension(DimType.M, a, (d, 0, 1)),
+                Dimension(DimType.N, n, (0, 1, a)),
+                Dimension(DimType.K, k, (a * d, n, 0)),
+            ),
+            Primitive.GEMM,
+        )
+
+    assert _rows_of(op(n=48, k=8)) == [64, 96]
+    inner, read, rest = _rows_of(op(n=8, k=48))
+    assert (read, inner * rest) == (96, 64)
+    assert inner < 64
