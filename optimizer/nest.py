@@ -36,7 +36,7 @@ from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
-from tensorop.optimizer.window import windowed
+from tensorop.optimizer.window import tabled_part, windowed
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
@@ -58,7 +58,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
     kinds = {d.type for d in prim}
     swapped = False
     if op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds:
-        if _vector_side(op, prim) == DimType.N:
+        if _vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
     else:
@@ -91,7 +91,7 @@ def _absorbed(op: TensorOp) -> TensorOp:
     return op.with_dimensions((*loops[:-1], replace(innermost, exec=ExecType.PRIM), *prim))
 
 
-def _vector_side(op: TensorOp, prim: list[Dimension]) -> DimType:
+def _vector_side(prim: list[Dimension]) -> DimType:
     """M or N: the one with unit stride in the output and its input, if one has, else in out."""
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     if n.strides[2] == 1 and (m.strides[2] != 1 or (n.strides[1] == 1 and m.strides[0] != 1)):
@@ -143,19 +143,21 @@ def _direct(
         epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
-    steps = _touched(op, call, ("M", "N"))
+    steps: tuple[Step, ...] = (call,)
     kind, k = element(op.dtype), summed[-1]
     mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
     summed_at_once = kc * prod(d.size for d in summed[:-1])
     nc = call_work(machine, kind) // (max(mc, rows // tile.vectors) * summed_at_once)
-    if nc < n.size:  # so that a call does not last
-        nc = balanced(n.size, max(nc, tile.columns), tile.columns)
+    m_size, n_size = (tabled_part(axis).size for axis in axes[:2])  # of a window
+    if nc < n_size:  # so that a call does not last
+        nc = balanced(n_size, max(nc, tile.columns), tile.columns)
         steps = (Loop("N", nc, ExecType.SEQ, steps),)
     if kc < k.size:
         steps = (Loop("K", balanced(k.size, kc, 4), ExecType.SEQ, steps),)
-    if mc < m.size:
-        steps = (Loop("M", balanced(m.size, mc, rows), ExecType.SEQ, steps),)
+    if mc < m_size:
+        steps = (Loop("M", balanced(m_size, mc, rows), ExecType.SEQ, steps),)
     name = "brgemm" if reduces else "gemm"
+    steps = _touched(op, call, ("M", "N"), steps)
     return tuple(axes), steps, f"{name} straight from the operands"
 
 
@@ -265,16 +267,19 @@ def stream_call(
     return Call(kernel, tensors, (x.name, y.name), when)
 
 
-def _touched(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Step, ...]:
-    """The call with the first and the last touch of its output block around it.
+def _touched(
+    op: TensorOp, call: Call, block: tuple[str, str], body: tuple[Step, ...] = ()
+) -> tuple[Step, ...]:
+    """The call, or the loops that it is in, with the first and the last touch of its output block
+    around it.
 
     A zero needs no step of its own: the first K block overwrites."""
     before, after = op.first_touch, op.last_touch
     steps: list[Step] = []
-    axes = _touch_axes(op, call, block)
+    axes = _touch_axes(op, block)
     if before == Primitive.COPY:
         steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
-    steps.append(call)
+    steps.extend(body or (call,))
     fused = getattr(call.kernel, "epilogue", "none") != "none"
     if after != Primitive.NONE and not fused:
         plain = replace(op, tensors=tuple(t._replace(conj=False) for t in op.tensors))
@@ -282,7 +287,7 @@ def _touched(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Step, ..
     return tuple(steps)
 
 
-def _touch_axes(op: TensorOp, call: Call, block: tuple[str, str]) -> tuple[Axis, Axis]:
+def _touch_axes(op: TensorOp, block: tuple[str, str]) -> tuple[Axis, Axis]:
     """The kept axes of a call's output block; a summed one counts as a single position."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     axes = []

@@ -98,6 +98,32 @@ def test_first_touches() -> None:
     np.testing.assert_allclose(out, bias + product(a, b))
 
 
+@pytest.mark.parametrize("last", ["none", "square", "zero"])
+@pytest.mark.parametrize(("m", "n"), [(30_000, 8), (8, 30_000), (70_001, 5)])
+def test_touches_of_a_product_that_is_cut_into_blocks(m: int, n: int, last: str) -> None:
+    """One side is short: the other is used where it lies, some rows at a time."""
+    rng = np.random.default_rng(m)
+    k = 20
+    a, b, bias = (rng.integers(-3, 4, s).astype("f4") for s in ((k, m), (n, k), (n, m)))
+    operation = TensorOperation(
+        dtype="float32",
+        main="gemm",
+        first_touch="copy",
+        last_touch=last,
+        dim_types="MNK",
+        exec_types=("prim",) * 3,
+        sizes=(m, n, k),
+        strides_in0=(1, 0, m),
+        strides_in1=(0, k, 1),
+        strides_out=(1, m, 0),
+    )
+    out = np.full((n, m), np.nan, "f4")
+    operation.execute(a, b, out, bias)
+    total = bias + b @ a
+    expected = {"none": total, "square": total * total, "zero": 0 * total}[last]
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_elementwise_and_reductions_overwrite_or_accumulate() -> None:
     x = np.arange(12.0, dtype="f4")
     out = np.full(12, np.nan, "f4")
