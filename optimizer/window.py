@@ -3,9 +3,9 @@
 Kernels find the positions of an axis in tables (jit/tables.py), which are as long as the axis. Of a
 long one a *window* is tabled: a loop outside of everything else moves the tensors from window to
 window, and inside it positions are counted anew. Every window of a loop lies as the first one does:
-it holds whole inner dimensions of the axis, and part of one dimension, or one position of it. Only
-of an axis of one dimension the last window may be shorter: the tables of others list positions in
-the order of their addresses.
+it holds whole inner dimensions of the axis, and part of one dimension, or one position of it. The
+last window may be shorter; where one would be, tables may not list positions in any other order
+than theirs (`are_alike`).
 
     for M in windows of 32768, counted anew:  (what the schedule was)
 """
@@ -13,6 +13,7 @@ the order of their addresses.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 
 from tensorop.ir import Axis, Call, ExecType, Loop, Pack, Schedule
@@ -21,7 +22,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.optimizer.balance import balanced
 
 LONGEST = 1 << 15  # positions of a window
-LEAST = 1 << 10  # the same: of fewer, the axis is tabled as a whole
+LEAST = 1 << 10  # the same: where windows of one length would have fewer, the last is shorter
 MULTIPLE = 192  # of which a window of a single dimension is a multiple: whole register tiles
 
 
@@ -42,9 +43,9 @@ def windows(axis: Axis) -> tuple[int, ...]:
             found.append(balanced(d.size, LONGEST, MULTIPLE))
             break
         if inner <= LONGEST:
-            part = next(n for n in range(LONGEST // inner, 0, -1) if d.size % n == 0)
-            if part * inner >= LEAST:
-                found.append(part * inner)
+            most = LONGEST // inner
+            even = next(n for n in range(most, 0, -1) if d.size % n == 0)
+            found.append(inner * (even if even * inner >= LEAST else most))
             break
         if d.size > 1:
             found.append(inner)
@@ -69,6 +70,12 @@ def window_of(axis: Axis, blocks: tuple[int, ...]) -> Axis:
 def tabled_part(axis: Axis) -> Axis:
     """What is tabled of an axis."""
     return window_of(axis, windows(axis))
+
+
+def are_alike(axis: Axis) -> bool:
+    """Whether the windows of an axis are equally long, the last one too."""
+    sizes = [axis.size, *windows(axis)]
+    return not any(size % block for size, block in pairwise(sizes))
 
 
 def windowed(schedule: Schedule) -> Schedule:

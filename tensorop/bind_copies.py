@@ -21,6 +21,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.optimizer.widen import WIDE
+from tensorop.optimizer.window import are_alike
 
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 
@@ -104,7 +105,8 @@ class CopyWords(ScheduleTables):
         consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
         if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
             return "across"
-        if any(consecutive[:-1]) and self._group(pack) >= MIN_GROUP:
+        grouped = self._group(pack) >= MIN_GROUP and are_alike(self.schedule.axis(pack.lanes))
+        if any(consecutive[:-1]) and grouped:
             return "within"
         return "along"
 
@@ -155,7 +157,9 @@ class CopyWords(ScheduleTables):
         elif way == "across":
             # In the order of addresses, so that any consecutive dimension of the depth makes runs.
             source, block = self._offsets(pack.depth, t), panels.depth_block
-            order = np.lexsort((source, np.arange(len(source)) // block))
+            order = np.arange(len(source))
+            if are_alike(self.schedule.axis(pack.depth)):
+                order = np.lexsort((source, order // block))
             count = self._together(pack)
             self._set_x_order(
                 words, pack.depth, source[order], kind_size * count, vector, block, depth[order]
