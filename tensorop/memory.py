@@ -13,9 +13,12 @@ An array from here does not own its data: its `base` does, as that of a view. Th
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -47,21 +50,36 @@ class _Pool:
     that nothing has to be decided when an array ends. That may be anywhere, also where an exception
     of a signal handler would be lost: no Python code runs there.
 
-    The lock may be entered twice by a thread, by way of a signal handler.
+    A signal handler that interrupts a thread at work in here finds the pool as it was left, in the
+    middle of something: it does without.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        self._at_work = False
         self._alive: set[_End] = set()
         self._ended: deque[_End] = deque()
         self._free: list[tuple[int, mmap.mmap]] = []  # what was given last at the end
         self._total = 0
 
+    @contextmanager
+    def _enter(self) -> Iterator[bool]:
+        """Hold the lock; whether the thread did not hold it before."""
+        with self.lock:
+            if self._at_work:
+                yield False
+                return
+            self._at_work = True
+            try:
+                yield True
+            finally:
+                self._at_work = False
+
     def array(self, size: int) -> Array:
         """Bytes to put a large array on; `size` is a multiple of what memory is mapped in."""
-        with self._lock:
-            memory = self._take(size)
-            if memory is None and not self._room(size):
+        with self._enter() as entered:
+            memory = self._take(size) if entered else None
+            if memory is None and not (entered and self._room(size)):
                 return np.frombuffer(_mapped(size), np.uint8)
             if memory is None:
                 memory = _mapped(size)
@@ -73,7 +91,7 @@ class _Pool:
             return base
 
     def _take(self, size: int) -> mmap.mmap | None:
-        self.collect()
+        self._collect()
         for i in reversed(range(len(self._free))):
             if self._free[i][0] == size:
                 return self._free.pop(i)[1]
@@ -82,28 +100,42 @@ class _Pool:
     def _room(self, size: int) -> bool:
         limit = POOL.value * _MIB
         if size <= limit:
-            self.shrink(limit - size)
+            self._shrink(limit - size)
         return self._total + size <= limit
 
-    def collect(self) -> int:
+    def _collect(self) -> None:
+        while self._ended:
+            end = self._ended.popleft()
+            self._alive.discard(end)
+            self._free.append((end.size, end.memory))
+
+    def _shrink(self, limit: int) -> None:
+        self._collect()
+        while self._free and self._total > limit:
+            self._total -= self._free.pop(0)[0]
+
+    def unused(self) -> int:
         """Bytes that no array uses."""
-        with self._lock:
-            while self._ended:
-                end = self._ended.popleft()
-                self._alive.discard(end)
-                self._free.append((end.size, end.memory))
+        with self._enter() as entered:
+            if entered:
+                self._collect()
             return sum(size for size, _ in self._free)
 
     def shrink(self, limit: int) -> None:
         """Return to the system what was given first, until at most `limit` bytes are in use or
         nothing more is free."""
-        with self._lock:
-            self.collect()
-            while self._free and self._total > limit:
-                self._total -= self._free.pop(0)[0]
+        with self._enter() as entered:
+            if entered:
+                self._shrink(limit)
 
 
 _pool = _Pool()
+if hasattr(os, "register_at_fork"):  # a child must not find it in the hands of a thread it lacks
+    os.register_at_fork(
+        before=_pool.lock.acquire,
+        after_in_parent=_pool.lock.release,
+        after_in_child=_pool.lock.release,
+    )
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Array:

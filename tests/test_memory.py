@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from types import BuiltinMethodType
@@ -28,7 +30,7 @@ def empty_pool() -> Iterator[None]:
 
 
 def kept() -> int:
-    return memory._pool.collect()
+    return memory._pool.unused()
 
 
 def test_shape_dtype_strides_and_alignment() -> None:
@@ -92,6 +94,38 @@ def test_clearing_the_caches_empties_the_pool() -> None:
     assert kept() == LARGE
     tensorop.cache_clear()
     assert kept() == 0
+
+
+def test_a_signal_handler_does_without_what_it_interrupts() -> None:
+    with memory._pool._enter():
+        array = vector(LARGE, BYTE)
+        release()
+    array[:] = 1
+    del array
+    assert kept() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_does_not_wait_for_a_thread_that_it_lacks() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with memory._pool._enter():
+            entered.set()
+            leave.wait(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends it, should it wait for ever
+        vector(LARGE, BYTE)
+        os._exit(0)
+    leave.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_results_keep_their_values_while_others_come_and_go() -> None:

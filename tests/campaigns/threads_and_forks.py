@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
 import threading
 import time
@@ -13,24 +14,30 @@ from collections.abc import Iterator
 
 import numpy as np
 
+import tensorop
+from tensorop.memory import LARGE
 from tests import random_einsums
 from tests.random_einsums import check, draw
 
 THREADS = 8
 FORKED = 20  # calls of a forked child
 FORK_EVERY = 2.0  # seconds
+PATIENCE = 120  # seconds until a child that hangs is ended
 
 
 def main(count: int, seed: int) -> int:
     random_einsums.POINTS = random_einsums.LARGE_POINTS = 4096
-    numbers, wrong = itertools.count(), list[str]()
+    numbers, done, wrong = itertools.count(), itertools.count(), list[str]()
 
     def work() -> None:
+        large = np.ones(LARGE, np.uint8)
         for i in numbers:
             if i >= count:
                 return
+            tensorop.einsum("i,j->ij", large, large[:2])
             wrong.extend(errors(seed, i))
-            if (i + 1) % (count // 10) == 0:
+            next(done)
+            if (i + 1) % max(1, count // 10) == 0:
                 print(f"{i + 1} calls, {len(wrong)} wrong, {resident():.0f} MiB", flush=True)
 
     threads = [threading.Thread(target=work) for _ in range(THREADS)]
@@ -42,6 +49,8 @@ def main(count: int, seed: int) -> int:
         forks += 1
         if failed := in_child(seed, count + forks * FORKED):
             wrong.append(f"{failed} of fork {forks}")
+    if (finished := next(done)) < count:
+        wrong.append(f"only {finished} of {count} calls came to an end")
     for text in wrong:
         print(text)
     print(f"{count} calls from {THREADS} threads, {forks} forks, {len(wrong)} wrong")
@@ -57,9 +66,13 @@ def errors(seed: int, i: int) -> Iterator[str]:
 
 
 def in_child(seed: int, first: int) -> int:
-    """How many calls of a forked child were wrong."""
+    """How many calls of a forked child were wrong, or the signal that ended it. Its results are
+    large: the pool of their memory is one of the things that a fork must not find in use."""
     child = os.fork()
     if child == 0:
+        signal.alarm(PATIENCE)
+        large = np.ones(2 * LARGE, np.uint8)
+        assert tensorop.einsum("i,j->ij", large, large[:2]).all()
         found = [error for i in range(FORKED) for error in errors(seed, first + i)]
         os._exit(len(found))
     _, status = os.waitpid(child, 0)
