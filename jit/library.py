@@ -20,7 +20,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tensorop.config import DEBUG
+from tensorop.debug import Level, wants
+from tensorop.errors import whole
 from tensorop.jit import store
 from tensorop.jit.arena import Arena
 from tensorop.jit.blob import Linked
@@ -43,7 +44,7 @@ def _compiler() -> Any:
     # Imported when something has to be compiled: usually never, where the disk remembers.
     from tensorop.jit import compiler
 
-    return compiler
+    return whole(compiler)
 
 
 def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
@@ -75,7 +76,7 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
     """
     with lock:
         # The store knows the source of our generators only; and what is printed must be made.
-        keeps = type(kernel).__module__.startswith(__package__) and not DEBUG.value
+        keeps = type(kernel).__module__.startswith(__package__) and not wants(Level.IR)
         if not _has_arena():
             name = kernel.name
             return _load_object(lambda: _generate(kernel, target), target, [name], {}, "")[name]

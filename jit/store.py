@@ -42,8 +42,11 @@ def root() -> str:
     if CACHE_DIR.value:
         return str(CACHE_DIR.value)
     if sys.platform == "linux":  # as platformdirs has it, which takes 10 ms to import
-        home = os.environ.get("XDG_CACHE_HOME", "").strip()
-        return os.path.join(home or os.path.expanduser("~/.cache"), "tensorop")
+        named = os.environ.get("XDG_CACHE_HOME", "").strip()
+        home = named if os.path.isabs(named) else os.path.expanduser("~/.cache")
+        if not os.path.isabs(home):  # nobody's home: a place where nothing can be kept
+            home = os.devnull
+        return os.path.join(home, "tensorop")
     import platformdirs
 
     return platformdirs.user_cache_dir("tensorop")

@@ -82,7 +82,8 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
 
 
 def bound_cycles(op: TensorOp, machine: Machine) -> float:
-    """What no estimate of an operation of two inputs stays under, however its tensors lie."""
+    """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
+    lie: not worth looking for less."""
     points = prod(d.size for d in op.dimensions)
     total = sum(_bytes(op, t) for t in range(len(op.tensors)))
     return max(points / machine.lanes(op.dtype) * PRODUCT, _transfer(total, total, machine))

@@ -113,7 +113,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
         op = result.op
         notes.append(f"{name}: {result.note}")
     wider = widen(op)
-    if wider.op is not op:
+    if wider.op is not op:  # of most operations there is nothing to say
         op = wider.op
         notes.append(f"widen: {wider.note}")
     if prod(d.size for d in op.dimensions) < SHARE_WORK:

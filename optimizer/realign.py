@@ -37,7 +37,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
 from tensorop.optimizer.vectors import vectors_and_rows
-from tensorop.optimizer.widen import widen
+from tensorop.optimizer.widen import widened
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.25  # times the least possible: not worth looking for better
@@ -122,7 +122,7 @@ class Realigned(NamedTuple):
         blocks = {
             i: max(1, d.size * limit // max(held, 1))
             for i, d in enumerate(dims)
-            if (adds or d.type != DimType.K) and all(d.strides[t] for t in large)
+            if (adds or d.type != DimType.K) and any(d.strides) and all(d.strides[t] for t in large)
         }
         # What a piece has of a tensor should lie in long runs.
         runs = {i: n * min(abs(s) for s in dims[i].strides if s) for i, n in blocks.items()}
@@ -151,7 +151,7 @@ class Realigned(NamedTuple):
 def cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
     that it gets runs it."""
-    op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
+    op = widened(op.with_dimensions(fused(op.dimensions)[0])).op
     regime = choose(op, machine).name
     if regime == "permute":
         return permuted_cycles(op, machine)

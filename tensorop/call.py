@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
-from tensorop.errors import EinsumError
+from tensorop.errors import EinsumError, whole
 from tensorop.ir import TensorOp
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
@@ -32,9 +32,7 @@ def _back_end() -> Any:
     # as everything that comes before them.
     from tensorop import executable
 
-    if getattr(executable.__spec__, "_initializing", False):
-        raise RuntimeError("called by a signal handler in the middle of the first call's imports")
-    return executable
+    return whole(executable)
 
 
 @cache
@@ -42,7 +40,7 @@ def _tuning() -> Any:
     """The same, of what a search has found."""
     from tensorop import tuning
 
-    return tuning
+    return whole(tuning)
 
 
 def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:

@@ -30,7 +30,12 @@ class Level(IntEnum):
     ASSEMBLY = 4
 
 
+def wants(level: Level) -> bool:
+    """Whether the setting in force asks for a level."""
+    return DEBUG.value >= level
+
+
 def show(level: Level, text: Callable[[], str]) -> None:
     """Print a text if the setting in force asks for that level; it is made only then."""
-    if DEBUG.value >= level:
+    if wants(level):
         print(text(), file=sys.stderr, flush=True)

@@ -8,6 +8,8 @@ caret under that place, so that the reader sees which label of which operand is 
 
 from __future__ import annotations
 
+from types import ModuleType
+
 
 class EinsumError(ValueError):
     """A contraction that cannot be: a malformed spec, or sizes that disagree.
@@ -46,3 +48,16 @@ def _render(message: str, spec: str, at: int, length: int) -> str:
         return message
     line = "".join(" " if c.isspace() else c for c in spec)
     return f"{message}\n  {line}\n  {' ' * at}{'^' * max(length, 1)}"
+
+
+def whole(module: ModuleType) -> ModuleType:
+    """A module that was just imported.
+
+    Raises
+    ------
+    RuntimeError
+        Its import is not done: a signal handler interrupted it, and called.
+    """
+    if getattr(module.__spec__, "_initializing", False):
+        raise RuntimeError("called by a signal handler in the middle of the first call's imports")
+    return module

@@ -8,7 +8,6 @@ cache, least recently used first out).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorop.bind import bind
-from tensorop.debug import Level, show
+from tensorop.debug import Level, show, wants
 from tensorop.divided import DividedSum
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
@@ -77,7 +76,6 @@ class Executable:
         "_adds",
         "_choice",
         "_defaults",
-        "_lock",
         "_optimize",
         "_ready",
         "_reduces",
@@ -96,7 +94,6 @@ class Executable:
         self._scalar = scalar_type(op.dtype)
         self._defaults, self._adds = _words(1, 0, self._scalar), _words(1, 1, self._scalar)
         self._ready: dict[int, tuple[_Ready, ...]] = {}
-        self._lock = threading.Lock()
         self._stages(self.threads or get_num_threads())
 
     @property
@@ -145,14 +142,14 @@ class Executable:
     def _stages(self, threads: int) -> tuple[_Ready, ...]:
         ready = self._ready.get(threads)
         if ready is None:
-            with self._lock:
-                machine = host_machine()
-                planned = plan_stages(
-                    self.op, machine, threads, optimize=self._optimize, choice=self._choice
-                )
-                _show(self.op, [stage.schedule for stage in planned])
-                ready = tuple(self._prepare(stage, threads) for stage in planned)
-                self._ready[threads] = ready
+            # Without a lock, which a signal handler or a forked child might wait for in vain: two
+            # threads may both plan, and the plans are the same.
+            planned = plan_stages(
+                self.op, host_machine(), threads, optimize=self._optimize, choice=self._choice
+            )
+            _show(self.op, [stage.schedule for stage in planned])
+            made = tuple(self._prepare(stage, threads) for stage in planned)
+            ready = self._ready.setdefault(threads, made)
         return ready
 
     def _prepare(self, stage: Stage, threads: int) -> _Ready:
@@ -185,7 +182,10 @@ class Executable:
 
 
 def _show(op: TensorOp, schedules: list[Schedule]) -> None:
-    """What the debug levels say of a new plan."""
+    """What the debug levels say of a new plan, and whether it is in order."""
+    if wants(Level.PLAN):
+        for schedule in schedules:
+            schedule.verify()
     show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
     lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
     show(Level.PASSES, lambda: "\n".join(lines))

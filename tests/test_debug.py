@@ -90,3 +90,13 @@ def test_3_and_4_print_compiled_kernels(level: int, there: list[str], not_there:
     assert all(text in done.stderr for text in [*there, "stream_gemm_float64_unit_unit_reduced"])
     assert not any(text in done.stderr for text in not_there)
     assert done.stdout == ""
+
+
+def test_estimates_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Orders of the operands are compared before a pass runs."""
+    size = next(SIZES)
+    with DEBUG(2):
+        tensorop.compile("abc,dcb->da", (size, 30, 40), (50, 40, 30), threads=1)
+    lines = capsys.readouterr().err.splitlines()
+    operations = sum(line.startswith("fuse:") for line in lines)
+    assert 0 < sum(line.startswith("widen:") for line in lines) <= operations

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tensorop.executable import plan_for_operation
+from tensorop import executable
+from tensorop.executable import Executable, plan_for_operation
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.threads import threads
 from tests.strategies import COMMON_DTYPES, Case, cases, examples
 from tests.tolerance import assert_right
 
@@ -53,3 +56,30 @@ def test_conjugating_permutation(main: Primitive, reads_conjugated: bool) -> Non
     if (main == Primitive.CONJ) != reads_conjugated:
         expected = expected.conj()
     np.testing.assert_array_equal(out.reshape(7, 5), expected)
+
+
+def test_planning_may_be_interrupted_by_the_same_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler that contracts, too."""
+    n = 300
+    strides = ((n, 0, n), (0, 1, 1), (1, n, 0))
+    types = zip((DimType.M, DimType.N, DimType.K), strides, strict=True)
+    op = TensorOp(
+        tuple(Tensor(role, "float64") for role in ("in0", "in1", "out")),
+        tuple(Dimension(t, n, s) for t, s in types),
+        Primitive.GEMM,
+    )
+    a, out, inside = np.eye(n), np.empty((n, n)), np.empty((n, n))
+    plan = Executable(op, True, None)
+    plan_stages, left = executable.plan_stages, [1]
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        if left.pop(0) if left else 0:
+            plan.run((a, a, inside))
+        return plan_stages(*args, **kwargs)
+
+    monkeypatch.setattr(executable, "plan_stages", interrupted)
+    with threads(7):  # for which there is no plan yet
+        plan.run((a, a, out))
+    assert not left
+    np.testing.assert_array_equal(out, a)
+    np.testing.assert_array_equal(inside, a)

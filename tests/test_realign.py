@@ -131,6 +131,22 @@ def test_a_sum_of_everything_goes_piece_by_piece() -> None:
     out, exact = np.array([0.5]), float(np.einsum("abc,cba->", a, b))
     plan.run((a, b, out), 2.0, 3.0)
     assert out[0] == pytest.approx(2 * exact + 1.5, rel=1e-12)
+    plan.run((a.ctypes.data, b.ctypes.data, out.ctypes.data))
+    assert out[0] == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_sum_over_what_no_operand_has() -> None:
+    """A view may have steps of 0 along every dimension."""
+    types = (DimType.K, DimType.M, DimType.N)
+    strides = ((0, 0, 0), (1, 0, 1), (0, 1, 40))
+    dims = tuple(Dimension(t, n, s) for t, n, s in zip(types, (30, 40, 50), strides, strict=True))
+    op = TensorOp(
+        tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, Primitive.GEMM
+    )
+    dims = normalise(op).op.dimensions
+    moved = passes.moved(op, {0: tuple(i for i, d in enumerate(dims) if d.strides[0])})
+    along, block = moved.block(replace(MACHINE, l3=1 << 6))
+    assert any(dims[along].strides) or block == dims[along].size
 
 
 def test_no_more_memory_is_taken_than_one_may_take_unasked() -> None:

@@ -68,12 +68,14 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="no linker")
-def test_the_second_process_does_without_llvmlite(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_the_second_process_does_without_llvmlite(tmp_path: Path, level: str) -> None:
     """It takes longer to import than everything else together."""
     program = PROGRAM.replace("from tensorop.jit import compiler", "import sys")
     program = "\n".join(line for line in program.splitlines() if "compiler" not in line)
     program = program.replace("print(", "made = ['llvmlite'] * ('llvmlite' in sys.modules)\nprint(")
     environment = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(tmp_path)}
+    environment["TENSOROP_DEBUG"] = level
     loaded = [
         subprocess.run(
             [sys.executable, "-c", program],
@@ -85,6 +87,17 @@ def test_the_second_process_does_without_llvmlite(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert loaded == ["1\n", "0\n"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="platformdirs knows")
+def test_where_there_is_no_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with CACHE_DIR(None), CACHE(1):
+        assert os.path.isabs(store.root()) and not os.path.exists(store.root())
+        store.save("something", b"code")
+        assert store.load("something") is None
+    assert not os.path.exists(os.path.expanduser("~"))
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path) -> None:
