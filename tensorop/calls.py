@@ -18,7 +18,7 @@ from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
 from tensorop.spec import Spec, parse
-from tensorop.threads import MOST
+from tensorop.threads import at_most
 
 CACHED = 8192  # calls
 DEFAULT: tuple[Any, ...] = tuple(Options())
@@ -49,7 +49,7 @@ def call_for(
         cache_clear()
     decided = Options(*options)
     program = decide(parsed, layouts, out, decided, preferred_order)
-    threads = None if threads is None else min(threads, MOST)
+    threads = None if threads is None else at_most(threads)
     return Call(program, threads, bool(TUNE.value if decided.tune is None else decided.tune))
 
 

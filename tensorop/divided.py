@@ -12,7 +12,7 @@ from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.divide import divide
 from tensorop.optimizer.normalise import normalise
-from tensorop.runnable import Operand, Plan, Runnable
+from tensorop.runnable import Operand, Plan, Runnable, address
 from tensorop.threads import get_num_threads
 
 _BYTE = np.dtype(np.uint8)
@@ -21,8 +21,6 @@ _BYTE = np.dtype(np.uint8)
 class DividedSum:
     """An operation that may be divided among threads. `plan` makes executables of its parts, and of
     all of it where one thread is asked for."""
-
-    note = "the sum is divided among threads: partial results, then their sum"
 
     def __init__(self, op: TensorOp, threads: int | None, plan: Plan) -> None:
         self.op, self.threads = op, threads
@@ -37,6 +35,10 @@ class DividedSum:
             whole = divided is None
             self._ready[count] = self._plan(self.op) if whole else _Parts(divided, self._plan)
         return self._ready[count]
+
+    @property
+    def note(self) -> str:
+        return self._for_threads().note
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -56,6 +58,8 @@ class DividedSum:
 class _Parts:
     """The executables of the parts."""
 
+    note = "the sum is divided among threads: partial results, then their sum"
+
     def __init__(self, divided: Any, plan: Plan) -> None:
         size = element(divided.main.dtype).size
         self._bytes = divided.size * size
@@ -74,9 +78,6 @@ class _Parts:
         partial = vector(self._bytes, _BYTE)
         self._main.run((*inputs, partial))
         if self._rest is not None:
-            further = [
-                (x if isinstance(x, int) else x.ctypes.data) + offset
-                for x, offset in zip(inputs, self._offsets, strict=True)
-            ]
+            further = [address(x) + offset for x, offset in zip(inputs, self._offsets, strict=True)]
             self._rest.run((*further, partial), 1, 1)
         self._total.run((partial, out), alpha, beta)

@@ -17,14 +17,15 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorop.bounds import apart, overlapping, reach, require_inside, shares_elements
+from tensorop.calls import cache_clear
 from tensorop.dtype_rules import check_dtype, dtype_name
-from tensorop.executable import plan_for_operation
+from tensorop.executable import are_too_many, plan_for_operation
 from tensorop.ir import (
     BINARY,
     CONTRACTIONS,
@@ -37,7 +38,8 @@ from tensorop.ir import (
     Tensor,
     TensorOp,
 )
-from tensorop.threads import MOST
+from tensorop.runnable import Runnable
+from tensorop.threads import at_most
 
 Array = NDArray[Any]
 E = TypeVar("E", bound=StrEnum)
@@ -52,19 +54,11 @@ _CONTRACTION_PRIM: Mapping[Primitive, Mapping[DimType, int]] = {
 }
 
 
-class Executable(Protocol):
-    """What a back end gives back for an operation."""
-
-    def run(
-        self, arrays: Sequence[Array], alpha: Any, beta: Any, bias: Array | None = None
-    ) -> None: ...
-
-
 class _Bound(NamedTuple):
     """An operation that was set up. spans: lowest and highest element reached in each tensor."""
 
     op: TensorOp
-    executable: Executable
+    executable: Runnable
     spans: tuple[tuple[int, int], ...]
 
 
@@ -268,7 +262,9 @@ class TensorOperation:
         return tuple(Tensor(role, name) for role, name in zip(roles, names, strict=True))
 
 
-def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Executable:
+def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:
+    if are_too_many():
+        cache_clear()
     return plan_for_operation(op, optimize, threads)
 
 
@@ -294,7 +290,7 @@ def _integers(values: Iterable[Any], entry: str) -> list[int]:
 def _threads(threads: Any) -> int | None:
     if threads is not None and _integers([threads], "threads")[0] < 1:
         raise ValueError(f"threads: {threads} is not positive")
-    return None if threads is None else min(operator.index(threads), MOST)
+    return None if threads is None else at_most(operator.index(threads))
 
 
 def _reduces(op: TensorOp) -> bool:

@@ -17,7 +17,7 @@ from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import Realigned
-from tensorop.runnable import Operand, Plan
+from tensorop.runnable import Operand, Plan, address
 
 _BYTE = np.dtype(np.uint8)
 
@@ -60,8 +60,8 @@ class Rearranged:
         if len(self._pieces) == 1:
             self._pieces[0][1].run(arrays, alpha, beta, bias)
             return
-        addresses = [array.ctypes.data for array in arrays]
-        start = None if bias is None else bias.ctypes.data
+        addresses = [address(array) for array in arrays]
+        start = None if bias is None else address(bias)
         for offsets, piece in self._pieces:
             operands = [a + offset for a, offset in zip(addresses, offsets, strict=True)]
             piece.run(operands, alpha, beta, None if start is None else start + offsets[-1])

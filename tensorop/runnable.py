@@ -12,6 +12,11 @@ Operand: TypeAlias = (
 )
 
 
+def address(operand: Operand) -> int:
+    """Where the first element of an operand is."""
+    return operand if isinstance(operand, int) else int(operand.ctypes.data)
+
+
 class Runnable(Protocol):
     """An operation that can be run any number of times, from any thread.
 

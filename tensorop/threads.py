@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -30,21 +29,13 @@ class _Process:
     """The number for the whole process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count: int | None = None
+        self.chosen: int | None = None
+        self._default: int | None = None
 
     def get(self) -> int:
-        count = self._count
-        if count is None:
-            count = NUM_THREADS.value or OMP_NUM_THREADS.value or available_cpus()
-            with self._lock:
-                # A number that was set meanwhile is newer than the default.
-                count = self._count = self._count or count
-        return count
-
-    def set(self, count: int) -> None:
-        with self._lock:
-            self._count = count
+        if self.chosen is None and self._default is None:
+            self._default = at_most(NUM_THREADS.value or OMP_NUM_THREADS.value or available_cpus())
+        return self.chosen or self._default or 1
 
 
 _process = _Process()
@@ -88,7 +79,7 @@ def set_num_threads(n: int) -> None:
     2
     >>> set_num_threads(before)
     """
-    _process.set(_checked(n))
+    _process.chosen = _checked(n)
 
 
 def threads(n: int) -> AbstractContextManager[None]:
@@ -128,6 +119,11 @@ def _checked(n: int) -> int:
         raise TypeError(f"a number of threads is an integer, not {n!r}")
     if count < 1:
         raise ValueError(f"{count} threads: at least 1 is needed, the calling thread")
+    return at_most(count)
+
+
+def at_most(count: int) -> int:
+    """A number of threads, or the largest that there may be."""
     return min(count, MOST)
 
 

@@ -44,6 +44,16 @@ def test_divided_sums_are_right(spec: str, dtype: str) -> None:
         np.testing.assert_allclose(out, 2 * exact + 3, rtol=1e-4, atol=60)
 
 
+def test_explain_says_which_sums_are_divided() -> None:
+    divided = tensorop.compile("i,i->", (N,), (N,), dtypes="float32", threads=2)
+    whole = tensorop.compile("ij,jk->ik", (600, 700), (700, 600), dtypes="float32", threads=2)
+    text = "the sum is divided among threads"
+    assert text in divided.explain() and text not in whole.explain()
+    with tensorop.threads(2):
+        plan = tensorop.compile("ij,jk->ik", (600, 700), (700, 600), dtypes="float32")
+        assert text not in plan.explain()
+
+
 def test_views_in_any_direction() -> None:
     a, b = np.arange(2.0 * N)[::-2], np.arange(float(N))
     expected = float(np.dot(a, b))

@@ -13,9 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tensorop.bind import bind
+from tensorop.bind_copies import LEFT, _reaching_back
 from tensorop.ir import Call, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
+from tensorop.jit.tables import chunks
 from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine
@@ -186,3 +188,28 @@ def test_what_is_no_copy_of_bits_stays_as_it_is() -> None:
         replace(copy, dimensions=dims[1:]),
     ):
         assert widen(op).op == op
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ends_of_runs_reach_back(seed: int) -> None:
+    """The same positions, at the same addresses; none before its granule; and tiles that are full
+    wherever a run is long enough."""
+    rng = np.random.default_rng(seed)
+    size, lanes, granule = 4, int(rng.choice([4, 8, 16])), int(rng.choice([48, 64, 1000]))
+    runs = [int(n) for n in rng.integers(1, 60, 30)]
+    steps = np.concatenate([np.r_[np.full(n - 1, size), 1000] for n in runs])
+    addresses = np.r_[0, np.cumsum(steps)[:-1]]
+    records, _ = chunks(addresses, size, lanes, granule)
+    moved = _reaching_back(records, size, lanes, granule)
+    covered = set()
+    for (first, offset, length), (old, _, was) in zip(moved, records, strict=True):
+        assert first + length == old + was and first // granule == old // granule
+        places = range(first, first + length)
+        assert (addresses[places] == offset + size * np.arange(length)).all()
+        covered.update(places)
+    assert covered == set(range(len(addresses)))
+    starts = {int(offset): int(length) for _, offset, length in records}
+    for (first, offset, length), (_, _, full) in zip(records, moved, strict=True):
+        before = starts.get(int(offset) - size * lanes) == lanes  # a full tile of the same run
+        if before and first % granule and length > LEFT:
+            assert full == lanes

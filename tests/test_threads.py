@@ -103,6 +103,7 @@ def test_numbers_that_make_no_sense(setter, n, error, message) -> None:  # type:
     [
         ({"TENSOROP_NUM_THREADS": "5", "OMP_NUM_THREADS": "3"}, "5"),
         ({"OMP_NUM_THREADS": "3,2"}, "3"),
+        ({"TENSOROP_NUM_THREADS": "3000000"}, "1024"),
         ({}, str(available_cpus())),
     ],
 )
