@@ -2,7 +2,8 @@
 another.
 
 Two views of one anonymous file keep every page either writable or executable, also while other
-threads run the kernels beside the one that is being added. Nothing is ever unloaded: plans hold
+threads run the kernels beside the one that is being added; a block's data, if it has any, follows
+it on writable pages of its own. Nothing is ever unloaded: plans hold
 addresses. Blocks start at page boundaries, which AArch64's page-relative addressing needs.
 """
 

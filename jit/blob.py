@@ -205,7 +205,7 @@ def _relocate(block: bytearray, machine: int, kind: int, place: int, value: int)
             shift = {278: 0, 284: 1, 285: 2, 286: 3, 299: 4}[kind]
             word |= ((value & 0xFFF) >> shift) << 10
         else:
-            raise ValueError(f"relocation type {kind} in leaf code")
+            raise ValueError(f"relocation type {kind} is not known")
         struct.pack_into("<I", block, place, word)
         return
-    raise ValueError(f"relocation type {kind} in leaf code")
+    raise ValueError(f"relocation type {kind} is not known")

@@ -1,6 +1,6 @@
 """The entries from Python into the driver.
 
-`machine()` compiles the driver and the team, once a process, and gives:
+`machine()` loads the driver and the team, or compiles them, once a process, and gives:
 
 - `launch(prepared, in0, in1, out, aux, scalars, scratch)`: run a prepared plan. Every argument but
   the first is an array (its data address is taken) or an address. It is a generated built-in
@@ -32,7 +32,7 @@ from _cffi_backend import FFI
 from tensorop.jit import builtin
 from tensorop.jit.library import load_linked
 from tensorop.jit.target import current_target
-from tensorop.jit.team_abi import supported
+from tensorop.jit.team_support import supported
 from tensorop.jit.warm import FUNCTIONS as WARM_FUNCTIONS
 from tensorop.jit.warm import array_api
 
@@ -66,9 +66,9 @@ class Warm(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """The compiled driver: its entries, and the address of the team (0: there is none).
+    """The driver's code: its entries, and the address of the team (0: there is none).
 
-    warm: `jit/warm.py`'s built-in function and the address of its table, where there is one.
+    warm: the built-in function of `jit/warm_code.py` and the address of its table, if there is one.
     """
 
     launch: Launch
@@ -88,7 +88,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def machine() -> Machine:
-    """The driver of this process, compiled on first use."""
+    """The driver of this process, loaded or compiled on first use."""
     with _lock:
         return _machine()
 

@@ -12,7 +12,7 @@ from tensorop.jit.batch_abi import BatchKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.kernel import Kernel
-from tensorop.jit.stream_form import StreamKernel
+from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import Target
 from tensorop.jit.touch_abi import TouchKernel
 

@@ -48,7 +48,7 @@ def _compiler() -> Any:
 
 
 def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
-    """The address of a kernel's code, compiled on first use."""
+    """The address of a kernel's code, loaded or compiled on first use."""
     target = target if target is not None else current_target()
     key = (kernel, target.name)
     address = _addresses.get(key)
@@ -62,7 +62,7 @@ def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
 
 
 def kernels_loaded() -> int:
-    """How many kernels this process has compiled, or found on disk."""
+    """How many kernels this process has compiled, or found on disk: campaigns count them."""
     return len(_addresses)
 
 

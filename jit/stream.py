@@ -22,7 +22,7 @@ from functools import lru_cache
 
 from tensorop.ir import BINARY, REDUCTIONS, UNARY, Primitive
 from tensorop.jit.elements import GATHERED, Element, element
-from tensorop.jit.stream_form import REDUCING, Access, StreamDescriptor, StreamKernel
+from tensorop.jit.stream_abi import REDUCING, Access, StreamDescriptor, StreamKernel
 
 __all__ = ["Access", "StreamDescriptor", "StreamKernel", "stream_kernel"]
 

@@ -22,7 +22,7 @@ from llvmlite import ir
 from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
 from tensorop.jit.scalars import flat, grouped
-from tensorop.jit.stream_form import StreamKernel
+from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
 from tensorop.jit.target import Target
 

@@ -15,7 +15,7 @@ from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.scalars import Scalars, flat, grouped
-from tensorop.jit.stream_form import Access, StreamDescriptor, StreamKernel
+from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
 
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code

@@ -11,7 +11,7 @@ Workers wait for the next region spinning for a while, then asleep on a futex. T
 the first region that wants them, with signals blocked (Python's handlers run on its main thread),
 and never end. The words of the team and this code are immortal for the same reason.
 
-Linux on x86-64 and AArch64 only: elsewhere (`team_abi.supported()`) regions run on the caller.
+Linux on x86-64 and AArch64 only: elsewhere (`team_support.supported()`) regions run on the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensorop.jit.abi import CallRecord, Frame, Node, Role
 from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.records import cell, function, null, return_if, symbol, words
 from tensorop.jit.target import Target
-from tensorop.jit.team_abi import FUTEX, in_process
+from tensorop.jit.team_support import FUTEX, in_process
 
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT, FUTEX_WAKE | FUTEX_PRIVATE_FLAG
 

@@ -1,8 +1,8 @@
 """Bind a schedule to machine words: nodes for the driver, descriptors and tables for the kernels.
 
 In goes a `Schedule`, out comes a `Bound`: the address of the first node, a frame to start from, and
-how much scratch a call needs. Every kernel the schedule names is compiled here if it does not exist
-yet. A Bound is immutable and holds no scratch, so any number of threads can run it at once.
+how much scratch a call needs. Every kernel the schedule names is loaded or compiled here if it does
+not exist yet. A Bound is immutable and holds no scratch: any number of threads can run it at once.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tensorop import warm
 from tensorop.call import Call, forget_plans, plans_are_too_many, preferred_order
 from tensorop.config import TUNE
 from tensorop.dtypes import DType
@@ -87,7 +86,6 @@ def cache_info() -> CacheInfo:
 
 def cache_clear() -> None:
     """Forget all calls, and the plans that they run."""
-    warm.forget()
     contiguous_call.cache_clear()
     call_for.cache_clear()
     forget_plans()

@@ -1,4 +1,4 @@
-"""The error that a wrong spec or wrong sizes raise.
+"""The error that a wrong spec or wrong sizes raise. Ground floor: imports nothing of ours.
 
 Everything that the language can reject for its *text* or its *sizes* is an `EinsumError`, a
 `ValueError` as in numpy. It keeps the spec and the place of the fault, and prints the spec with a

@@ -1,4 +1,4 @@
-"""The records that the generated function of `jit/warm.py` reads: calls that were seen before.
+"""The records that the generated function of `jit/warm_code.py` reads: calls that were seen before.
 
 A call is learnt when a single plan serves it as it is: two operands, little scratch (it lies on the
 stack), a result that numpy allocates or that is given. A table has SLOTS places; a record that had
@@ -83,7 +83,7 @@ def learn(
         # it needs it no more.
         _table(entry.table)[slot] = words.ctypes.data
         _records[slot] = _Known(words, (key, call, *(dtype for _, _, dtype in layouts)))
-        warm.install(entry.run, forget)
+        warm.install(entry.run)
     finally:
         _lock.release()
 

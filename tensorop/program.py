@@ -169,7 +169,7 @@ def decide(
     contraction = resolved(spec, shapes, None if out is None else out[0])
     conj = _conjugated(contraction, layouts, options.conj)
     if out is None and not options.scaled and len(layouts) == 1 and not conj[0]:
-        view = _view(contraction, layouts[0], options)
+        view = _view(contraction, layouts[0])
         if view is not None:
             return _viewing(contraction, layouts[0][2], view)
     dtype = _decide_dtype(layouts, out, options)
@@ -250,7 +250,7 @@ def _decide_dtype(layouts: Sequence[Layout], out: Layout | None, options: Option
     return dtype
 
 
-def _view(contraction: Contraction, layout: Layout, options: Options) -> View | None:
+def _view(contraction: Contraction, layout: Layout) -> View | None:
     """The view that is the result of a one-operand call, if it sums nothing."""
     kind = layout[2].kind
     if contraction.summed or kind in "OSUT":

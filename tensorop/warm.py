@@ -17,10 +17,9 @@ def _nothing(operands: tuple[Any, ...], out: Any) -> Any:
 
 
 run: Callable[[tuple[Any, ...], Any], Any] = _nothing
-forget: Callable[[], None] = lambda: None  # noqa: E731
 
 
-def install(known: Callable[[tuple[Any, ...], Any], Any], clear: Callable[[], None]) -> None:
-    """From now on ask `known`; `clear` makes it forget everything."""
-    global run, forget
-    run, forget = known, clear
+def install(known: Callable[[tuple[Any, ...], Any], Any]) -> None:
+    """From now on ask `known`."""
+    global run
+    run = known

@@ -1,8 +1,8 @@
 """Half-type operations whose sum no single kernel call can hold, by way of float32.
 
 A partial sum stored in a half type would be rounded once a block of K. Where a schedule cuts K (a
-sum over three or more strides that do not fuse, or over millions of elements), the operands are
-cast to dense float32, the operation runs in it, and its result is rounded once.
+sum over three or more strides that do not fuse, or over more elements than a window has), the
+operands are cast to dense float32, the operation runs in it, and its result is rounded once.
 """
 
 from __future__ import annotations
