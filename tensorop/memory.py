@@ -7,7 +7,8 @@ from there. It begins at a page, too, where numpy's begins 16 bytes behind one, 
 a result straddles two cache lines.
 
 An array from here does not own its data: its `base` does, as that of a view. The pool keeps at most
-`TENSOROP_POOL` MiB; 0 stands for plain numpy arrays.
+`TENSOROP_POOL` MiB, by default a small part of what the process may use; 0 stands for plain numpy
+arrays.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorop.config import POOL
+from tensorop.limits import available_memory
 
 Array = np.ndarray[Any, Any]
 
@@ -33,6 +36,9 @@ _HUGE = 1 << 22  # bytes from which on it is one of huge pages
 _HUGE_PAGE = 1 << 21
 _PAGES = 1 << 16  # else so many bytes, or a multiple: arrays of about a size share memory
 _MIB = 1 << 20
+PART = 32  # of the memory, one part is for the pool: at least LEAST, at most MOST bytes
+LEAST = 256 * _MIB
+MOST = 2048 * _MIB
 
 
 class _End(weakref.ref[Any]):
@@ -98,7 +104,7 @@ class _Pool:
         return None
 
     def _room(self, size: int) -> bool:
-        limit = POOL.value * _MIB
+        limit = _limit()
         if size <= limit:
             self._shrink(limit - size)
         return self._total + size <= limit
@@ -129,6 +135,17 @@ class _Pool:
                 self._shrink(limit)
 
 
+def _limit() -> int:
+    """Bytes of arrays that the pool takes care of."""
+    return _usual_limit() if POOL.value is None else POOL.value * _MIB
+
+
+@cache
+def _usual_limit() -> int:
+    memory = available_memory() or 8 * LEAST
+    return min(max(memory // PART, min(LEAST, memory // 8)), MOST)
+
+
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):  # a child must not find it in the hands of a thread it lacks
     os.register_at_fork(
@@ -145,7 +162,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
     True
     """
     size = prod(shape) * dtype.itemsize
-    if size >= LARGE and POOL.value and hasattr(mmap, "MAP_PRIVATE"):
+    if size >= LARGE and POOL.value != 0 and hasattr(mmap, "MAP_PRIVATE"):
         unit = _HUGE_PAGE if size >= _HUGE else _PAGES
         try:
             base = _pool.array(-(-size // unit) * unit)

@@ -11,14 +11,13 @@ number gives the same bits, however many threads are free to help at the moment.
 
 from __future__ import annotations
 
-import math
 import operator
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from tensorop.config import NUM_THREADS, OMP_NUM_THREADS
+from tensorop.limits import available_cpus
 
 MOST = 1024  # threads: who asks for more gets so many
 
@@ -125,53 +124,3 @@ def _checked(n: int) -> int:
 def at_most(count: int) -> int:
     """A number of threads, or the largest that there may be."""
     return min(count, MOST)
-
-
-def available_cpus() -> int:
-    """How many CPUs this process may keep busy."""
-    return max(1, min(_cpus_by_affinity(), cgroup_cpus()))
-
-
-def _cpus_by_affinity() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def cgroup_cpus(root: str | os.PathLike[str] = "/") -> int:
-    """The CPU quota of this process' control group, rounded up to whole CPUs; without one, many.
-
-    A group's quota also holds for the groups below it, so the smallest on the way up counts.
-    """
-    quotas = [math.inf]
-    for line in _read(root, "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:  # version 2: one hierarchy, "quota period" in one file
-            for group in _upwards("sys/fs/cgroup", path):
-                quotas.append(_quota(_read(root, group, "cpu.max").split()))
-        elif "cpu" in controllers.split(","):
-            for group in _upwards("sys/fs/cgroup/cpu", path):
-                names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-                quotas.append(_quota([_read(root, group, name).strip() for name in names]))
-    limit = min(quotas)
-    return 1 << 20 if math.isinf(limit) else max(1, math.ceil(limit))
-
-
-def _upwards(mount: str, path: str) -> list[str]:
-    """A group's folder and those above it; a container sees its own group as the mount itself."""
-    parts = [part for part in path.split("/") if part]
-    return [os.path.join(mount, *parts[:depth]) for depth in range(len(parts), -1, -1)]
-
-
-def _quota(fields: list[str]) -> float:
-    if len(fields) != 2 or not all(field.isdigit() for field in fields) or fields[1] == "0":
-        return math.inf  # "max", -1, or no such file
-    return int(fields[0]) / int(fields[1])
-
-
-def _read(*path: str | os.PathLike[str]) -> str:
-    try:
-        with open(os.path.join(*path), encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""

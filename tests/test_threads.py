@@ -17,14 +17,9 @@ import pytest
 from tensorop import einsum
 from tensorop.jit import entry
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.limits import available_cpus
 from tensorop.runtime import _Buffer
-from tensorop.threads import (
-    available_cpus,
-    cgroup_cpus,
-    get_num_threads,
-    set_num_threads,
-    threads,
-)
+from tensorop.threads import get_num_threads, set_num_threads, threads
 from tests.node_programs import Call, Loop, Region, Words, crowd, record_words, start_frame
 
 ROOT = Path(__file__).parent.parent
@@ -126,32 +121,6 @@ def test_affinity_limits_the_default() -> None:
         "from tensorop.threads import get_num_threads; print(get_num_threads())"
     )
     assert python(code).stdout.strip() == "1"
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-def test_quota_of_cgroups_version_2(tmp_path: Path) -> None:
-    write(tmp_path / "proc/self/cgroup", "0::/pod/box\n")
-    assert cgroup_cpus(tmp_path) > 10_000
-    write(tmp_path / "sys/fs/cgroup/cpu.max", "max 100000\n")
-    write(tmp_path / "sys/fs/cgroup/pod/cpu.max", "250000 100000\n")
-    write(tmp_path / "sys/fs/cgroup/pod/box/cpu.max", "800000 100000\n")
-    assert cgroup_cpus(tmp_path) == 3
-    write(tmp_path / "sys/fs/cgroup/pod/box/cpu.max", "10000 100000\n")
-    assert cgroup_cpus(tmp_path) == 1
-
-
-def test_quota_of_cgroups_version_1(tmp_path: Path) -> None:
-    write(tmp_path / "proc/self/cgroup", "7:memory:/box\n4:cpu,cpuacct:/box\n")
-    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
-    write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
-    assert cgroup_cpus(tmp_path) > 10_000
-    write(tmp_path / "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "200000\n")
-    write(tmp_path / "sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n")
-    assert cgroup_cpus(tmp_path) == 2
 
 
 # the team
