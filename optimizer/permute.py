@@ -12,6 +12,7 @@ Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from math import prod
 from typing import Literal
@@ -32,14 +33,17 @@ from tensorop.jit.copy_abi import LARGEST_TILE, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.window import windowed
+from tensorop.optimizer.window import tabled_part, windowed
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
-PAGE = 4096  # bytes of X that a large target is read on for: hardware prefetches within a page
-LONG_Y = 512  # positions of Y in a call then
+PAGE = 4096  # bytes of X in a call, for a large target: hardware prefetches within a page
+LONG_Y = 512  # positions of Y then
+LONG_CALL = 4096  # the same for a target that only memory holds, whose lines are to be whole: the
+# first and last rows of a call are none. Half of that page, and of LONG_Y, is enough for a call.
 TABLE = 1 << 15  # positions of an axis that offset tables may cover
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
+SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
@@ -55,9 +59,12 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     size = element(op.dtype).size
     held = prod(d.size for d in op.dimensions) * size
     # Half of a cache: source and target together are more than it holds.
-    large = held > machine.l3 // 2 or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
-    full = (PAGE // size, LONG_Y) if large else (FULL, FULL)
-    x_dims, y_dims, rest = _grouped(op, full)
+    huge = held > machine.l3 // 2
+    large = huge or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
+    full, table = ((PAGE // size, LONG_Y) if large else (FULL, FULL)), TABLE
+    if huge:  # long runs count, wherever they end
+        full, table = (PAGE // size // 2, LONG_Y // 2), sys.maxsize
+    x_dims, y_dims, rest = _grouped(op, full, table)
     op = op.with_dimensions((*rest, *y_dims, *x_dims))
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
     mode: Literal["along", "across"] = "along" if along else "across"
@@ -69,27 +76,32 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     tile = LARGEST_TILE if along else _tile(x.unit_run(IN), y.unit_run(OUT))
     kernel = CopyKernel(dtype, dtype, mode, conj=conj, tile=tile, streaming=streaming)
     call = Call(kernel, (IN, OUT), ("X", "Y"))
-    body: tuple[Step, ...] = (call,)
-    block = balanced(x.size, PAGE // size if streaming else 4096 if along else BLOCK, 64)
-    if block < x.size:
-        body = (Loop("X", block, ExecType.SEQ, body),)
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
-    shared = 1
-    for axis in outer:
-        shared *= axis.size
-    share_loops = threads > 1 and shared >= 2 * threads
-    rows = balanced(y.size, LONG_Y if streaming else BLOCK, 64)
-    if threads > 1 and not share_loops:
-        rows = min(rows, balanced(y.size, max(1, y.size // (4 * threads)), 16))
-        body = (Loop("Y", rows, ExecType.SHARED, body),)
-    elif rows < y.size:
-        body = (Loop("Y", rows, ExecType.SEQ, body),)
+    share_loops = threads > 1 and prod(axis.size for axis in outer) >= 2 * threads
+    # Y goes outside, so that a row of the source is read on and on; X where threads share it.
+    blocks = [(x, PAGE // size if streaming else 4096 if along else BLOCK)]
+    blocks.append((y, LONG_CALL if huge and streaming else LONG_Y if streaming else BLOCK))
+    sharers = 1 if share_loops else threads
+    if sharers > 1 and y.size < min(x.size, SHARED_ROWS * threads):
+        blocks.reverse()
+    body = _looped((call,), *blocks[0], 1)
+    body = _looped(body, *blocks[1], sharers)
     for axis in reversed(outer):
         how = ExecType.SHARED if share_loops else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
     note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
     return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
+
+
+def _looped(body: tuple[Step, ...], axis: Axis, most: int, threads: int) -> tuple[Step, ...]:
+    """The body for blocks of an axis, of at most so many positions; threads share them."""
+    block = balanced(axis.size, most, 64)
+    if threads > 1:
+        size = tabled_part(axis).size
+        block = min(block, balanced(size, max(1, size // (4 * threads)), 16))
+        return (Loop(axis.name, block, ExecType.SHARED, body),)
+    return (Loop(axis.name, block, ExecType.SEQ, body),) if block < axis.size else body
 
 
 def _tile(*runs: int) -> int:
@@ -116,10 +128,10 @@ def _names(dims: list[Dimension]) -> str:
 
 
 def _grouped(
-    op: TensorOp, full: tuple[int, int]
+    op: TensorOp, full: tuple[int, int], table: int
 ) -> tuple[list[Dimension], list[Dimension], list[Dimension]]:
     """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
-    one in the target, while they are needed to fill a tile, and as much of them as tables may
+    one in the target, while they are needed to fill a tile, and as much of them as a table may
     cover. And all others, which are loops."""
     rest = list(op.dimensions)
     x: list[Dimension] = []
@@ -130,13 +142,13 @@ def _grouped(
 
     for _ in op.dimensions:
         for group, tensor, enough in ((x, IN, full[0]), (y, OUT, full[1])):
-            size = _size(group)
+            size = prod(d.size for d in group)
             if not rest or (group and size >= enough):
                 continue
             whole = part = nearest(tensor)
             others = [d for d in rest if d is not whole]
-            if group and size * whole.size > TABLE:
-                outer, part = _cut(whole, PART // size, TABLE // size)
+            if group and size * whole.size > table:
+                outer, part = _cut(whole, PART // size, table // size)
                 if part.size < 2:
                     continue
                 others.append(outer)
@@ -152,10 +164,3 @@ def _cut(d: Dimension, enough: int, most: int) -> tuple[Dimension, Dimension]:
     inner = next((n for n in divisors if n >= enough), divisors[-1])
     strides = tuple(inner * s for s in d.strides)
     return replace(d, size=d.size // inner, strides=strides), replace(d, size=inner)
-
-
-def _size(dims: list[Dimension]) -> int:
-    total = 1
-    for d in dims:
-        total *= d.size
-    return total

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from tensorop.bind import bind
 from tensorop.bind_copies import LEFT, _reaching_back
-from tensorop.ir import Call, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
+from tensorop.ir import (
+    Call,
+    Dimension,
+    DimType,
+    ExecType,
+    Loop,
+    Primitive,
+    Schedule,
+    Tensor,
+    TensorOp,
+)
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.tables import chunks
@@ -116,6 +126,35 @@ def test_a_long_dimension_is_taken_in_parts(
     calls = prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y"))
     assert calls == 61_001 if shape[0] == 61_001 else calls < 20
     execute(schedule, [source, out], 1)
+    np.testing.assert_array_equal(out, source.transpose(axes))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((61_001, 3, 5), (0, 2, 1)),
+        ((37, 1_601, 31), (2, 1, 0)),  # short rows on both sides, in many that a prime counts
+        ((3, 40_009), (1, 0)),
+        ((131, 17, 97), (2, 1, 0)),
+        ((9_973, 110), (1, 0)),  # whole lines past the caches
+    ],
+)
+def test_what_only_memory_holds_goes_in_long_runs(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, threads: int
+) -> None:
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, 100, shape).astype(numpy_dtype(dtype))
+    out = np.zeros([shape[axis] for axis in axes], source.dtype)
+    op = operation(source.transpose(axes), out, dtype)
+    schedule = permute(op, replace(HOST, l3=1 << 12), threads)
+    schedule.verify()
+    assert prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y")) == 1
+    assert threads == 1 or any(
+        isinstance(step, Loop) and step.exec == ExecType.SHARED for _, step in schedule.steps()
+    )
+    execute(schedule, [source, out], threads)
     np.testing.assert_array_equal(out, source.transpose(axes))
 
 
