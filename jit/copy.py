@@ -6,7 +6,7 @@ other one. Two ways to go:
 along (jit/copy_along.py): X is consecutive in the target too. Every chunk is moved as vectors.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
     transposed in registers and written along Y; into more than the caches hold, in the order and
-    with the stores that memory is fast with (jit/copy_streaming.py).
+    with the stores that memory is fast with (jit/copy_streaming.py, jit/copy_woven.py).
 
 A pack is a copy into panels: its target tables count from the block, and the last panel, where it
 is not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are
@@ -23,6 +23,7 @@ from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_streaming import Streaming
+from tensorop.jit.copy_woven import Woven
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
 
@@ -48,4 +49,6 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
 def _form(kernel: CopyKernel) -> type[Block]:
     if kernel.mode == "along":
         return Along
+    if kernel.woven:
+        return Woven
     return Streaming if kernel.streaming else Across

@@ -11,6 +11,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
+ROOM = 1 << 16  # bytes of a strip's columns, all of Y, where they are woven together
 
 
 class CopyDescriptor(IntEnum):
@@ -80,6 +81,8 @@ class CopyKernel:
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (across): no more than runs of Y are long.
     streaming: the target is more than the caches hold (across).
+    woven: so it is, and the columns of X follow one another in it: a block has all of Y, which is
+    consecutive in the target, and X takes it on where Y ends. A tile's columns fit in ROOM.
     """
 
     source: str
@@ -89,6 +92,7 @@ class CopyKernel:
     planar: bool = False
     tile: int = LARGEST_TILE
     streaming: bool = False
+    woven: bool = False
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -120,5 +124,6 @@ class CopyKernel:
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar + "_streaming" * self.streaming
+        flags += "_woven" * self.woven
         mode = self.mode if self.mode == "along" else f"across{self.tile}"
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

