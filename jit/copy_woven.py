@@ -1,7 +1,7 @@
 """Copies across whose columns follow one another in the target, into more than the caches hold.
 
-Rows of the target are short then, and end anywhere in a cache line: line by line the columns of
-some tiles are put together in a buffer in L1, from where whole lines are stored past the caches.
+Rows of the target are short then, and end anywhere in a cache line: so the columns of some tiles
+are put together in a buffer that L2 holds, from where whole lines are stored past the caches.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Woven(Across):
         # are none of this block's.
         state = [code.at(begin, code.sub(0, phase)), phase, phase]
         chunks = code.builder.udiv(code.int(ROOM), code.mul(row, self.mover.lanes))
-        with code.reduce(xs.stop, state, xs.first, code.min(chunks, STRIP)) as carried:
+        strip = code.min(chunks, STRIP)
+        with code.reduce(xs.stop, state, xs.first, strip) as carried:
             place, held, foreign = carried.values
-            last = code.min(code.add(carried.index, code.min(chunks, STRIP)), xs.stop)
+            last = code.min(code.add(carried.index, strip), xs.stop)
             x_first, _, _ = self._record(xs, carried.index)
             column = code.word(self.x_target, x_first)
             into = code.at(code.at(room, held), code.sub(0, column))
@@ -48,16 +49,11 @@ class Woven(Across):
             count = code.sub(code.min(code.add(end, columns), xs.end), x_first)
             held = code.add(held, code.mul(code.max(count, 0), row))
             lines = code.builder.and_(held, code.int(-LINE))
-            with code.when(code.less(0, lines)):
+            any_lines = code.less(0, lines)
+            with code.when(any_lines):
                 self._store_lines(room, place, lines, foreign)
-            stored = code.less(0, lines)
-            carried.update(
-                [
-                    code.at(place, lines),
-                    code.sub(held, lines),
-                    code.builder.select(stored, code.int(0), foreign),
-                ]
-            )
+            foreign = code.builder.select(any_lines, code.int(0), foreign)
+            carried.update([code.at(place, lines), code.sub(held, lines), foreign])
         place, held, foreign = carried.values
         self._store_bytes(room, place, foreign, held)
         code.fence()
