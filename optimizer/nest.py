@@ -208,14 +208,15 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
     steps = _touched(op, call, ("X", "Y"))
-    rows = max(1, STREAM_BLOCK // x.size)
+    rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     kind = element(op.dtype)
     if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
-        rows = min(rows, SUMMED_ROWS)
+        # Also where rows are long: out, which each call goes along, is gone along fewer times.
+        rows, columns = SUMMED_ROWS, STREAM_BLOCK // SUMMED_ROWS
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
-    if x.size > STREAM_BLOCK:
-        steps = (Loop("X", balanced(x.size, STREAM_BLOCK, 64), ExecType.SEQ, steps),)
+    if x.size > columns:
+        steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     return (x, y), steps, f"{op.main} streaming {label}"
 
