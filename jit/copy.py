@@ -18,7 +18,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tensorop.jit.builder import Code
-from tensorop.jit.copy_abi import CopyKernel
+from tensorop.jit.copy_abi import CopyKernel, CopyMode
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
@@ -26,6 +26,13 @@ from tensorop.jit.copy_streaming import Streaming
 from tensorop.jit.copy_woven import Woven
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
+
+FORMS: dict[CopyMode, type[Block]] = {
+    "along": Along,
+    "across": Across,
+    "streaming": Streaming,
+    "woven": Woven,
+}
 
 
 def generate(kernel: CopyKernel, target: Target) -> ir.Module:
@@ -40,15 +47,7 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
         kernel.planar,
     )
     code = Code(target, kernel.name)
-    block = _form(kernel)(code, mover)
+    block = FORMS[kernel.mode](code, mover)
     block.pad_last_panel()
     block.copy()
     return code.finish()
-
-
-def _form(kernel: CopyKernel) -> type[Block]:
-    if kernel.mode == "along":
-        return Along
-    if kernel.woven:
-        return Woven
-    return Streaming if kernel.streaming else Across

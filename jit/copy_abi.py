@@ -74,25 +74,27 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
+CopyMode = Literal["along", "across", "streaming", "woven"]
+
+
 @dataclass(frozen=True, slots=True)
 class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
+    mode: along where X is consecutive in the target too, else across, in one of three ways:
+    streaming where the target is more than the caches hold; woven where so it is, and the columns
+    of X follow one another in it: a block has all of Y, which is consecutive in the target, and X
+    takes it on where Y ends. A tile's columns fit in ROOM then.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
-    tile: most lanes of a tile that is transposed (across): no more than runs of Y are long.
-    streaming: the target is more than the caches hold (across).
-    woven: so it is, and the columns of X follow one another in it: a block has all of Y, which is
-    consecutive in the target, and X takes it on where Y ends. A tile's columns fit in ROOM.
+    tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     """
 
     source: str
     target: str
-    mode: Literal["along", "across"]
+    mode: CopyMode
     conj: bool = False
     planar: bool = False
     tile: int = LARGEST_TILE
-    streaming: bool = False
-    woven: bool = False
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -123,7 +125,6 @@ class CopyKernel:
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        flags = "_conj" * self.conj + "_planar" * self.planar + "_streaming" * self.streaming
-        flags += "_woven" * self.woven
-        mode = self.mode if self.mode == "along" else f"across{self.tile}"
+        flags = "_conj" * self.conj + "_planar" * self.planar
+        mode = self.mode if self.mode == "along" else f"{self.mode}{self.tile}"
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

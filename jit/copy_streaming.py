@@ -15,8 +15,9 @@ from tensorop.jit.copy_block import Chunks
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead
-LONG_ROWS = 400  # positions of X from which on rows of windows pay
-LONG_COLUMNS = 1024, 96  # positions of Y, and of X, from which on they pay as well
+COLUMNS = 400  # columns of a block from which on rows of windows pay
+LONG_COLUMNS = 96  # the same where columns are long
+LONG = 1024  # positions of Y in a long column
 
 
 class Streaming(Across):
@@ -44,11 +45,12 @@ class Streaming(Across):
         """Whole lines past the caches, where the columns of the block allow it."""
         code = self.code
         run, alike, head = self._lie(ys)
-        size, count = (self._of_axis(Frame.SIZE, CopyDescriptor[f"{x}_AXIS"]) for x in "XY")
-        rows, columns = LONG_COLUMNS
-        long_columns = code.builder.and_(code.less(rows - 1, count), code.less(columns - 1, size))
-        pays = code.builder.or_(code.less(LONG_ROWS - 1, size), long_columns)
-        long = code.builder.and_(run, pays)
+        x_size = self._of_axis(Frame.SIZE, CopyDescriptor.X_AXIS)
+        y_size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
+        enough = code.builder.select(
+            code.less(y_size, LONG), code.int(COLUMNS), code.int(LONG_COLUMNS)
+        )
+        long = code.builder.and_(run, code.less(code.sub(enough, 1), x_size))
         with code.either(code.builder.and_(run, alike)) as (then, else_):
             with then:
                 self._rows_of_tiles(xs, ys, head)

@@ -189,7 +189,7 @@ def _packed(
     steps: tuple[Step, ...] = (
         Pack(0, "M", rows, "K"),
         Pack(1, "N", tile.columns, "K"),
-        *_touched(op, call, ("M", "N")),
+        *_touched(op, call, ("M", "N"), (call,)),
     )
     k = axes[2].size
     kc = k if kind.half else balanced(k, machine.l1 // 2 // (tile.columns * kind.size), 4)
@@ -207,7 +207,7 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     )
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
-    steps = _touched(op, call, ("X", "Y"))
+    steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     kind = element(op.dtype)
     if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
@@ -269,10 +269,10 @@ def stream_call(
 
 
 def _touched(
-    op: TensorOp, call: Call, block: tuple[str, str], body: tuple[Step, ...] = ()
+    op: TensorOp, call: Call, block: tuple[str, str], body: tuple[Step, ...]
 ) -> tuple[Step, ...]:
-    """The call, or the loops that it is in, with the first and the last touch of its output block
-    around it.
+    """The body, which is a call and the loops that it is in, with the first and the last touch of
+    its output block around it.
 
     A zero needs no step of its own: the first K block overwrites."""
     before, after = op.first_touch, op.last_touch
@@ -280,7 +280,7 @@ def _touched(
     axes = _touch_axes(op, block)
     if before == Primitive.COPY:
         steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
-    steps.extend(body or (call,))
+    steps.extend(body)
     fused = getattr(call.kernel, "epilogue", "none") != "none"
     if after != Primitive.NONE and not fused:
         plain = replace(op, tensors=tuple(t._replace(conj=False) for t in op.tensors))

@@ -13,9 +13,10 @@ Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
-from typing import Literal
+from typing import NamedTuple
 
 from tensorop.ir import (
     Axis,
@@ -29,11 +30,11 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.copy_abi import LARGEST_TILE, ROOM, CopyKernel
+from tensorop.jit.copy_abi import LARGEST_TILE, ROOM, CopyKernel, CopyMode
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.window import tabled_part, windowed
+from tensorop.optimizer.window import LONGEST, tabled_part, windowed
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
@@ -41,11 +42,26 @@ PAGE = 4096  # bytes of X in a call, for a large target: hardware prefetches wit
 LONG_Y = 512  # positions of Y then
 LONG_CALL = 4096  # the same for a target that only memory holds, whose lines are to be whole: the
 # first and last rows of a call are none. Half of that page, and of LONG_Y, is enough for a call.
-TABLE = 1 << 15  # positions of an axis that offset tables may cover
+RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
+
+
+class _Way(NamedTuple):
+    """How to go about a copy.
+
+    mode: of its kernel. enough: positions of X and of Y that need no further dimension. table:
+    positions of an axis that offset tables may cover. columns, rows: most positions of X and of Y
+    in one call.
+    """
+
+    mode: CopyMode
+    enough: tuple[int, int]
+    table: int
+    columns: int
+    rows: int
 
 
 def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
@@ -56,43 +72,56 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     op : TensorOp
         Fused; all C.
     """
-    size = element(op.dtype).size
-    held = prod(d.size for d in op.dimensions) * size
-    # Half of a cache: source and target together are more than it holds.
-    huge = held > machine.l3 // 2
-    large = huge or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
-    full, table = ((PAGE // size, LONG_Y) if large else (FULL, FULL)), TABLE
-    if huge:  # long runs count, wherever they end
-        full, table = (PAGE // size // 2, LONG_Y // 2), sys.maxsize
-    woven = huge and _weaves(op, size)
-    x_dims, y_dims, rest = _grouped(op, (1, 1) if woven else full, table)
+    way = _way(op, machine)
+    x_dims, y_dims, rest = _grouped(op, way.enough, way.table)
     op = op.with_dimensions((*rest, *y_dims, *x_dims))
-    along = bool(x_dims) and x_dims[-1].strides[OUT] == 1
-    mode: Literal["along", "across"] = "along" if along else "across"
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
-    dtype = op.dtype
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    streaming = large and not along and not woven
-    tile = LARGEST_TILE if along else _tile(x.unit_run(IN), y.unit_run(OUT))
-    kernel = CopyKernel(dtype, dtype, mode, conj=conj, tile=tile, streaming=streaming, woven=woven)
+    tile = LARGEST_TILE if way.mode == "along" else _tile(x.unit_run(IN), y.unit_run(OUT))
+    kernel = CopyKernel(op.dtype, op.dtype, way.mode, conj=conj, tile=tile)
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     share_loops = threads > 1 and prod(axis.size for axis in outer) >= 2 * threads
     # Y goes outside, so that a row of the source is read on and on; X where threads share it.
-    blocks = [(x, PAGE // size if streaming else 4096 if along or woven else BLOCK)]
-    blocks.append((y, BLOCK if not large or along else LONG_CALL if huge else LONG_Y))
+    blocks = [(x, way.columns), (y, way.rows)]
     sharers = 1 if share_loops else threads
-    if sharers > 1 and (woven or y.size < min(x.size, SHARED_ROWS * threads)):
+    if sharers > 1 and (way.mode == "woven" or y.size < min(x.size, SHARED_ROWS * threads)):
         blocks.reverse()
     body = _looped((call,), *blocks[0], 1)
     body = _looped(body, *blocks[1], sharers)
     for axis in reversed(outer):
         how = ExecType.SHARED if share_loops else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
-    note = f"copy {'woven' if woven else mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
+    note = f"copy {way.mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
     return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
+
+
+def _way(op: TensorOp, machine: Machine) -> _Way:
+    """By where source and target lie, and by what level of memory holds them."""
+    size = element(op.dtype).size
+    held = prod(d.size for d in op.dimensions) * size
+    enough, table, rows = (FULL, FULL), LONGEST, BLOCK
+    # Half of a cache: source and target together are more than it holds.
+    huge = held > machine.l3 // 2
+    large = huge or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
+    if huge:  # long runs count, wherever they end
+        enough, table, rows = (PAGE // size // 2, LONG_Y // 2), sys.maxsize, LONG_CALL
+    elif large:
+        enough, rows = (PAGE // size, LONG_Y), LONG_Y
+    if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
+        return _Way("along", enough, table, RUN, BLOCK)
+    if huge and _weaves(op, size):
+        return _Way("woven", (1, 1), table, RUN, rows)
+    if large:
+        return _Way("streaming", enough, table, PAGE // size, rows)
+    return _Way("across", enough, table, BLOCK, rows)
+
+
+def _nearest(dimensions: Iterable[Dimension], tensor: int) -> Dimension:
+    """The dimension that steps least in a tensor."""
+    return min(dimensions, key=lambda d: abs(d.strides[tensor]) or 1 << 62)
 
 
 def _weaves(op: TensorOp, size: int) -> bool:
@@ -148,15 +177,12 @@ def _grouped(
     x: list[Dimension] = []
     y: list[Dimension] = []
 
-    def nearest(tensor: int) -> Dimension:
-        return min(rest, key=lambda d: abs(d.strides[tensor]) or 1 << 62)
-
     for _ in op.dimensions:
         for group, tensor, enough in ((x, IN, full[0]), (y, OUT, full[1])):
             size = prod(d.size for d in group)
             if not rest or (group and size >= enough):
                 continue
-            whole = part = nearest(tensor)
+            whole = part = _nearest(rest, tensor)
             others = [d for d in rest if d is not whole]
             if group and size * whole.size > table:
                 outer, part = _cut(whole, PART // size, table // size)

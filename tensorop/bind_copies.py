@@ -40,28 +40,26 @@ class CopyWords(ScheduleTables):
         size = self._element(source).size
         words = np.zeros(max(d) + 1, np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
-        self._set_y(words, y, source, self._offsets(y, target))
-        granule, reached = self._blocks_of(x), self._offsets(x, target)
+        self._set_y(words, y, self._offsets(y, source), self._offsets(y, target))
+        granule, read, reached = (
+            self._blocks_of(x),
+            self._offsets(x, source),
+            self._offsets(x, target),
+        )
         if call.kernel.mode == "along":  # runs must be consecutive on both sides
-            read = self._offsets(x, source)
             records, begin = chunks(_common_runs(read, reached, size), size, granule, granule)
             records[:, 1] = read[records[:, 0]]
-            words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[x], granule
-            words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
-            words[d.X_TARGET] = self._keep(reached)
+            self._set_x(words, x, (records, begin), granule, reached)
             return words
         lanes = call.kernel.lanes(self.target)
-        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[x], granule
-        words[d.X_TARGET] = self._keep(reached)
-        records, begin = chunks(self._offsets(x, source), size, lanes, granule)
-        if not call.kernel.woven:  # which wants every column once, in order
+        records, begin = chunks(read, size, lanes, granule)
+        if call.kernel.mode != "woven":  # which wants every column once, in order
             records = _reaching_back(records, size, lanes, granule)
-        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        self._set_x(words, x, (records, begin), granule, reached)
         granule = self._blocks_of(y)
         records, begin = chunks(self._offsets(y, target), size, lanes, granule)
         records = _reaching_back(records, size, lanes, granule)
-        words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
-        words[d.Y_GRANULE] = granule
+        self._set_y_chunks(words, (records, begin), granule)
         self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         return words
 
@@ -134,9 +132,8 @@ class CopyWords(ScheduleTables):
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
         kernel, way = self._copy_kernel(pack), self._way(pack)
-        kind = self._element(t).accumulator
+        size, kind = self._element(t).size, self._element(t).accumulator
         step = kind.part if kernel.planar else kind.size
-        kind_size = self._element(t).size
         product = next(
             step
             for _, step in self.schedule.steps()
@@ -152,64 +149,45 @@ class CopyWords(ScheduleTables):
         words[d.LANES_TARGET] = self._keep(lanes)
         words[d.LANES_AXIS], words[d.DEPTH_AXIS] = AXIS_SLOTS[pack.lanes], AXIS_SLOTS[pack.depth]
         vector = kernel.lanes(self.target)
+        read, deep = self._offsets(pack.lanes, t), self._offsets(pack.depth, t)
         if way == "along":
-            self._set_x(words, pack.lanes, t, pack.width, pack.width, lanes)
-            self._set_y(words, pack.depth, t, depth)
+            found = chunks(read, size, pack.width, pack.width)
+            self._set_x(words, pack.lanes, found, pack.width, lanes)
+            self._set_y(words, pack.depth, deep, depth)
         elif way == "across":
             # In the order of addresses, so that any consecutive dimension of the depth makes runs.
-            source, block = self._offsets(pack.depth, t), panels.depth_block
-            order = np.arange(len(source))
+            block, order = panels.depth_block, np.arange(len(deep))
             if are_alike(self.schedule.axis(pack.depth)):
-                order = np.lexsort((source, order // block))
+                order = np.lexsort((deep, order // block))
             count = self._together(pack)
-            self._set_x_order(
-                words, pack.depth, source[order], kind_size * count, vector, block, depth[order]
-            )
-            words[d.Y_AXIS] = AXIS_SLOTS[pack.lanes]
-            words[d.Y_SOURCE] = self._keep(self._offsets(pack.lanes, t)[::count])
-            words[d.Y_TARGET] = self._keep(lanes[::count])
-            granule = pack.width // count
-            self._set_y_chunks(words, lanes[::count], step * count, vector, granule)
-            words[d.Y_GRANULE] = pack.width  # in lanes, as the axis counts
+            found = chunks(deep[order], size * count, vector, block)
+            self._set_x(words, pack.depth, found, block, depth[order])
+            self._set_y(words, pack.lanes, read[::count], lanes[::count])
+            found = chunks(lanes[::count], step * count, vector, pack.width // count)
+            self._set_y_chunks(words, found, pack.width)  # in lanes, as the axis counts
             self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         else:
             self._set_within(words, pack, lanes, step, vector)
-            self._set_z(words, pack.depth, self._offsets(pack.depth, t), depth)
+            self._set_z(words, pack.depth, deep, depth)
         return words
 
     def _set_x(
-        self, words: Words, name: str, tensor: int, longest: int, granule: int, target: Words
+        self, words: Words, name: str, found: tuple[Words, Words], granule: int, target: Words
     ) -> None:
-        size = self._element(tensor).size
-        self._set_x_order(words, name, self._offsets(name, tensor), size, longest, granule, target)
-
-    def _set_x_order(
-        self,
-        words: Words,
-        name: str,
-        source: Words,
-        size: int,
-        longest: int,
-        granule: int,
-        target: Words,
-    ) -> None:
+        """X, whose `chunks` have been found."""
         d = CopyDescriptor
-        records, begin = chunks(source, size, longest, granule)
         words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[name], granule
-        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.X_CHUNKS], words[d.X_BEGIN] = map(self._keep, found)
         words[d.X_TARGET] = self._keep(target)
 
-    def _set_y(self, words: Words, name: str, tensor: int, target: Words) -> None:
+    def _set_y(self, words: Words, name: str, source: Words, target: Words) -> None:
         d = CopyDescriptor
         words[d.Y_AXIS] = AXIS_SLOTS[name]
-        words[d.Y_SOURCE], words[d.Y_TARGET] = self._table(name, tensor), self._keep(target)
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self._keep(source), self._keep(target)
 
-    def _set_y_chunks(
-        self, words: Words, target: Words, step: int, longest: int, granule: int
-    ) -> None:
+    def _set_y_chunks(self, words: Words, found: tuple[Words, Words], granule: int) -> None:
         d = CopyDescriptor
-        records, begin = chunks(target, step, longest, granule)
-        words[d.Y_CHUNKS], words[d.Y_BEGIN] = self._keep(records), self._keep(begin)
+        words[d.Y_CHUNKS], words[d.Y_BEGIN] = map(self._keep, found)
         words[d.Y_GRANULE] = granule
 
     def _set_z(self, words: Words, name: str, source: Words, target: Words) -> None:
@@ -220,7 +198,7 @@ class CopyWords(ScheduleTables):
     def _set_within(self, words: Words, pack: Pack, lanes: Words, step: int, vector: int) -> None:
         """X: the groups of a block in the order of their addresses, so that they form runs along
         the consecutive dimension; Y: the lanes of a group; Z: the depth."""
-        d, t, group = CopyDescriptor, pack.tensor, self._group(pack)
+        t, group = pack.tensor, self._group(pack)
         source, size = self._offsets(pack.lanes, t), self._element(t).size
         starts = np.arange(0, len(source), group)
         blocks = starts - self._in_block(pack.lanes, pack)[starts]
@@ -232,12 +210,10 @@ class CopyWords(ScheduleTables):
         records[:, 1] = source[order[records[:, 0]]]
         panels = np.arange(0, len(source) + pack.width, pack.width)
         begin = np.searchsorted(np.sort(blocks)[records[:, 0]], panels)
-        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[pack.lanes], pack.width
-        words[d.X_CHUNKS], words[d.X_BEGIN] = self._keep(records), self._keep(begin)
-        words[d.X_TARGET] = self._keep(lanes[order])
-        words[d.Y_AXIS] = AXIS_SLOTS[""]
-        words[d.Y_SOURCE] = self._keep(source[:group])
-        self._set_y_chunks(words, np.arange(group, dtype=np.int64) * step, step, vector, group)
+        self._set_x(words, pack.lanes, (records, begin), pack.width, lanes[order])
+        inside = np.arange(group, dtype=np.int64) * step
+        self._set_y(words, "", source[:group], inside)
+        self._set_y_chunks(words, chunks(inside, step, vector, group), group)
 
 
 LEFT = 2  # positions at the end of a run that are moved one by one

@@ -22,9 +22,10 @@ def available_cpus() -> int:
 def available_memory(root: Root = "/") -> int:
     """How many bytes of memory this process may use, 0 where nobody says."""
     try:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # no such question here
         return 0
+    machine = max(0, pages) * max(0, page)  # -1 where the system does not say
     files = {1: "memory.limit_in_bytes", 2: "memory.max"}
     limits = [
         _read(root, group, files[version]).strip() for group, version in _groups(root, "memory")

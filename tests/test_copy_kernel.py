@@ -98,7 +98,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     """A block of a plain copy; everything else in the target keeps its bytes."""
     rng = np.random.default_rng(seed)
     call, lanes = Call(kernel, target), kernel.lanes(target)
-    size, along = call.source.itemsize, kernel.mode == "along"
+    size, along, woven = call.source.itemsize, kernel.mode == "along", kernel.mode == "woven"
     x0, y0 = (start * case.granule for start in case.start)
     x_size, y_size = x0 + case.x, y0 + case.y
     x_source = runs(rng, x_size, case.x_run, 1)
@@ -106,6 +106,9 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     if along:
         x_target = runs(rng, x_size, case.x_run, 2)
         y_target = rng.permutation(y_size) * (int(x_target.max()) + 1)
+    elif woven:
+        y_target = np.arange(y_size)
+        x_target = np.arange(x_size) * y_size
     else:
         y_target = runs(rng, y_size, case.y_run, 2)
         pitch = int(y_target.max()) + 1
@@ -113,8 +116,9 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     from_ = np.add.outer(y_source, x_source)
     to = np.add.outer(y_target, x_target)
     # Across there is a third axis, whose first position is not in the block.
+    alone = along or woven
     z_source, z_target = (
-        rng.permutation(1 if along else 3) * (int(plane.max()) + 1) for plane in (from_, to)
+        rng.permutation(1 if alone else 3) * (int(plane.max()) + 1) for plane in (from_, to)
     )
     from_, to = np.add.outer(z_source, from_), np.add.outer(z_target, to)
     slots = Slot.IN0, Slot.OUT
@@ -140,7 +144,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     call.block((x0, case.x), (y0, case.y))
     call.outside(z_source * size, z_target * size)
     expected = stored.copy()
-    block = np.s_[0 if along else 1 :, y0:, x0:]
+    block = np.s_[0 if alone else 1 :, y0:, x0:]
     moved = values[from_[block]]
     elements(expected, size)[to[block]] = elements(
         np.ascontiguousarray(np.conj(moved) if kernel.conj else moved), size
@@ -191,14 +195,34 @@ LINES = [
     Case(405, 77, granule=16, y_run=1000, start=(1, 1)),
     Case(500, 12, granule=16, y_run=1000, at_end=False),
     Case(410, 47, granule=16, y_run=1000),  # one row less than whole lines
+    Case(100, 1030, granule=16, y_run=2000, start=(1, 0)),  # few columns, but long ones
 ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_streaming_copy(dtype: str, target: Target) -> None:
-    kernel = CopyKernel(dtype, dtype, "across", streaming=True)
+    kernel = CopyKernel(dtype, dtype, "streaming")
     for seed, case in enumerate([*CASES, *LINES]):
+        check_copy(kernel, target, case, seed)
+
+
+WOVEN = [
+    Case(1, 16, granule=16),
+    Case(64, 16, granule=64),
+    Case(150, 37, x_run=1000, granule=160, at_end=False),
+    Case(300, 21, x_run=7, granule=512),
+    Case(40, 50, x_run=1, start=(3, 0), backwards=True),
+    Case(90, 16, x_run=90, granule=16, start=(1, 0)),
+    Case(77, 250, x_run=64, granule=80, at_end=False),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_woven_copy(dtype: str, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, "woven")
+    for seed, case in enumerate(WOVEN):
         check_copy(kernel, target, case, seed)
 
 

@@ -99,7 +99,7 @@ def test_any_permutation(dtype: str, threads: int) -> None:
         schedule = permute(op, SMALL if trial % 4 else HOST, threads)
         schedule.verify()
         kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
-        streamed += any(isinstance(k, CopyKernel) and k.streaming for k in kernels)
+        streamed += any(isinstance(k, CopyKernel) and k.mode == "streaming" for k in kernels)
         expected = memory.view(np.uint8).copy()
         place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
         expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
@@ -183,7 +183,7 @@ def test_columns_that_follow_one_another(
         out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
         schedule = permute(operation(permuted, out, dtype), replace(HOST, l3=1 << 12), threads)
         kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
-        assert rows < 16 or all(isinstance(k, CopyKernel) and k.woven for k in kernels)
+        assert rows < 16 or all(isinstance(k, CopyKernel) and k.mode == "woven" for k in kernels)
         expected = memory.copy()
         expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
         execute(schedule, [source, out], threads)
