@@ -52,7 +52,8 @@ class Across(Block):
         code, lanes = self.code, self.mover.lanes
         (_, rows), (_, columns) = y, x
         if lanes == 1:
-            self._transpose(source, target, y, x, partial=False)
+            with code.when(code.nonzero(code.mul(rows, columns))):
+                self._transpose(source, target, y, x, partial=False)
             return
         full = code.builder.and_(code.equal(rows, lanes), code.equal(columns, lanes))
         with code.either(full) as (then, otherwise):

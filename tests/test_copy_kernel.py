@@ -45,6 +45,7 @@ class Case:
     at_end: bool = True
     backwards: bool = False  # the source's y steps are negative
     alike: bool = False  # all columns lie alike in cache lines
+    behind: tuple[int, int] = (0, 0)  # positions behind the block, in the same granule
 
 
 class Call:
@@ -100,7 +101,8 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     call, lanes = Call(kernel, target), kernel.lanes(target)
     size, along, woven = call.source.itemsize, kernel.mode == "along", kernel.mode == "woven"
     x0, y0 = (start * case.granule for start in case.start)
-    x_size, y_size = x0 + case.x, y0 + case.y
+    x_end, y_end = x0 + case.x, y0 + case.y
+    x_size, y_size = x_end + case.behind[0], y_end + case.behind[1]
     x_source = runs(rng, x_size, case.x_run, 1)
     y_source = rng.permutation(y_size) * (int(x_source.max()) + 1)
     if along:
@@ -144,7 +146,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     call.block((x0, case.x), (y0, case.y))
     call.outside(z_source * size, z_target * size)
     expected = stored.copy()
-    block = np.s_[0 if alone else 1 :, y0:, x0:]
+    block = np.s_[0 if alone else 1 :, y0:y_end, x0:x_end]
     moved = values[from_[block]]
     elements(expected, size)[to[block]] = elements(
         np.ascontiguousarray(np.conj(moved) if kernel.conj else moved), size
@@ -174,6 +176,7 @@ CASES = [
     Case(33, 40, x_run=5, y_run=7, start=(1, 2)),
     Case(19, 50, x_run=1, y_run=3, start=(2, 0), backwards=True),
     Case(16, 48, x_run=16, y_run=16, granule=16, start=(1, 1), at_end=False),
+    Case(9, 11, x_run=5, y_run=7, granule=32, start=(1, 0), behind=(20, 13)),
 ]
 
 
@@ -215,6 +218,7 @@ WOVEN = [
     Case(40, 50, x_run=1, start=(3, 0), backwards=True),
     Case(90, 16, x_run=90, granule=16, start=(1, 0)),
     Case(77, 250, x_run=64, granule=80, at_end=False),
+    Case(21, 40, granule=64, behind=(40, 0)),
 ]
 
 
