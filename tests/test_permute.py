@@ -190,6 +190,20 @@ def test_columns_that_follow_one_another(
         np.testing.assert_array_equal(memory, expected)
 
 
+@pytest.mark.parametrize(("rows", "shared"), [(20, "X"), (5000, "Y")])
+def test_threads_share_the_longer_side(rows: int, shared: str) -> None:
+    rng = np.random.default_rng(rows)
+    source = rng.integers(0, 100, (rows, 3000)).astype(np.float32)
+    out = np.zeros((3000, rows), np.float32)
+    machine = replace(HOST, l2=1 << 20, l3=1 << 40)
+    schedule = permute(operation(source.T, out, "float32"), machine, 4)
+    loops = [step for _, step in schedule.steps() if isinstance(step, Loop)]
+    assert [loop.axis for loop in loops if loop.exec == ExecType.SHARED] == [shared]
+    assert loops[0].axis == shared
+    execute(schedule, [source, out], 4)
+    np.testing.assert_array_equal(out, source.T)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("together", [2, 3, 4, 6, 8, 12, 32, 48])
 def test_neighbours_that_stay_together_are_one_element(dtype: str, together: int) -> None:
