@@ -29,7 +29,7 @@ from tensorop import tuning
 from tensorop.bench.charts import draw
 from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
-from tensorop.bench.report import Table, as_json, heading, machine_facts, summary
+from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
 from tensorop.config import CACHE, FLAGS
 from tensorop.jit import store
@@ -142,8 +142,8 @@ def bench(arguments: argparse.Namespace) -> int:
         missing_peers = run.missing
     print(f"\n{summary(rows)}")
     if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(as_json(options, roofs, rows, missing_peers), file, indent=1)
+        figures = as_json(options, roofs, rows, missing_peers)
+        Path(arguments.json).write_text(json_text(figures), encoding="utf-8")
     return 0 if all(row.right for row in rows) else 1
 
 

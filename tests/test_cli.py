@@ -78,7 +78,9 @@ def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert re.search(r"1 thread: multiply-add peak [\d.]+ GFLOP/s, copy [\d.]+ GB/s", text)
     assert len(re.findall(r"^double matmul +float64 +[12] .* ok$", text, re.MULTILINE)) == 2
     assert "double matmul, 1 to 2 threads" in text
-    figures = json.loads(file.read_text(encoding="utf-8"))
+    written = file.read_text(encoding="utf-8")
+    assert sum(line.startswith('{"name": "double matmul"') for line in written.splitlines()) == 2
+    figures = json.loads(written)
     assert figures["machine"]["packages"]["numpy"] == np.__version__
     for row in figures["rows"]:
         assert row["error_over_bound"] <= 1

@@ -6,6 +6,7 @@ them into reports: the header says everything needed to judge a figure.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import platform
@@ -193,3 +194,11 @@ def as_json(
             for row in rows
         ],
     }
+
+
+def json_text(figures: dict[str, Any]) -> str:
+    """`as_json` as text, a row on a line, so that runs can be compared line by line."""
+    *facts, (name, rows) = figures.items()
+    entries = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in facts]
+    entries.append(f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, rows)) + "\n]")
+    return "{\n" + ",\n".join(entries) + "\n}\n"
