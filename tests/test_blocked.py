@@ -24,6 +24,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import prepare, run, scalars
 from tests.strategies import numpy_dtype
+from tests.test_golden import AVX512
 
 TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10)
 DTYPES = ("float32", "float64", "complex64", "int32", "float16")
@@ -176,7 +177,7 @@ def test_lanes_that_lie_together_are_packed_as_one(
 
 def _rows_of(op: TensorOp) -> list[int]:
     """Sizes of M from the innermost dimension on, as its tiles go along them."""
-    schedule = five_loops.blocked(op, TINY, 1, False)
+    schedule = five_loops.blocked(op, replace(TINY, target=AVX512), 1, False)
     return [d.size for d in reversed(schedule.axis("M").dimensions)]
 
 
