@@ -93,13 +93,15 @@ class _Batch:
         out_m = self._lines(self.out, m, rows, self._word(w.OUT_M))
         out = [p for row in out_m for p in self._lines(row, n, columns, self._word(w.OUT_N))]
         whole = code.mul(code.builder.udiv(self.x, code.int(self.lanes)), self.lanes)
-        strips = [(code.int(0), self.x if self.masked else whole, self.lanes)]
-        if self.lanes > 1 and not self.masked:
-            strips.append((whole, self.x, 1))
-        for first, stop, lanes in strips:
+        masks = self.masked and self.lanes > 1
+        all_masked = masks and code.target.free_masks
+        strips = [(code.int(0), self.x if all_masked else whole, self.lanes, all_masked)]
+        if self.lanes > 1 and not all_masked:
+            strips.append((whole, self.x, self.lanes if masks else 1, masks))
+        for first, stop, lanes, masked in strips:
             of = Arithmetic(code, self.element, lanes)
             with code.loop(stop, first, lanes) as x:
-                count = code.min(lanes, code.sub(stop, x)) if self.masked and lanes > 1 else None
+                count = code.min(lanes, code.sub(stop, x)) if masked else None
                 sums = self._sums(of, self._at_x(in0, x, 0), self._at_x(in1, x, 1), count)
                 self._store(of, sums, self._at_x(out, x, 2), count)
 

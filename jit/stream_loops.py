@@ -160,7 +160,7 @@ class Stream(StreamSteps):
                 yield Strip(x, lanes, [None])
             return
         whole = code.int(0)
-        if vectors > tail or not self.masked or self.form.gathers:
+        if vectors > tail or not self._masks_all:
             whole = self._multiple(self.x, vectors * lanes.count)
             with code.loop(whole, step=vectors * lanes.count) as x:
                 yield Strip(x, lanes, [None] * vectors)
@@ -204,6 +204,12 @@ class Stream(StreamSteps):
         return totals + [self.identity(self.scalar.of)] * (rows if self._scalar_tail else 0)
 
     @property
+    def _masks_all(self) -> bool:
+        """Whether a loop may mask every vector of it, so that it needs no second one for a tail."""
+        free = self.masked and self.code.target.free_masks
+        return self.lanes.count == 1 or (free and not self.form.gathers)
+
+    @property
     def _scalar_tail(self) -> bool:
         return self.lanes.count > 1 and not self.masked
 
@@ -217,7 +223,7 @@ class Stream(StreamSteps):
         def step(width: Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
 
-        if vectors > 1 or self._scalar_tail or self.form.gathers:
+        if vectors > 1 or not self._masks_all:
             totals = self._repeat(0, whole, vectors * lanes.count, totals, step(lanes))
         else:  # the loop below does all, which makes shorter code
             whole = self.code.int(0)

@@ -23,6 +23,7 @@ class Target(NamedTuple):
     vector_bytes: width of the widest vector register; registers: how many there are.
     fma: fused multiply-add exists (else multiply, then add: `llvm.fma` would be a call).
     masked: element sizes in bytes for which masked loads and stores are instructions.
+    free_masks: masks are registers of their own, and a masked instruction takes no longer.
     half: float16 <-> float32 conversions are instructions.
     """
 
@@ -34,6 +35,7 @@ class Target(NamedTuple):
     registers: int
     fma: bool
     masked: frozenset[int]
+    free_masks: bool
     half: bool
 
     def lanes(self, element_bytes: int) -> int:
@@ -48,24 +50,26 @@ class _Row(NamedTuple):
     registers: int
     fma: bool
     masked: frozenset[int]
+    free_masks: bool
     half: bool
 
 
 _X86 = {
     "avx512": _Row(
         frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq", "fma", "f16c"}),
-        "", 64, 32, True, frozenset({1, 2, 4, 8}), True,
+        "", 64, 32, True, frozenset({1, 2, 4, 8}), True, True,
     ),
     "avx2": _Row(
-        frozenset({"avx2", "fma", "f16c"}), "haswell", 32, 16, True, frozenset({4, 8}), True
+        frozenset({"avx2", "fma", "f16c"}),
+        "haswell", 32, 16, True, frozenset({4, 8}), False, True,
     ),
-    "generic": _Row(frozenset(), "x86-64", 16, 16, False, frozenset(), False),
+    "generic": _Row(frozenset(), "x86-64", 16, 16, False, frozenset(), False, False),
 }  # fmt: skip
 _ARM = {
-    "neon": _Row(frozenset(), "", 16, 32, True, frozenset(), True),
-    "generic": _Row(frozenset(), "generic", 16, 32, True, frozenset(), True),
+    "neon": _Row(frozenset(), "", 16, 32, True, frozenset(), False, True),
+    "generic": _Row(frozenset(), "generic", 16, 32, True, frozenset(), False, True),
 }
-_OTHER = {"generic": _Row(frozenset(), "", 16, 16, False, frozenset(), False)}
+_OTHER = {"generic": _Row(frozenset(), "", 16, 16, False, frozenset(), False, False)}
 
 
 def _host() -> tuple[str, str, str]:
@@ -113,6 +117,7 @@ def host_targets() -> tuple[Target, ...]:
             registers=row.registers,
             fma=row.fma,
             masked=row.masked,
+            free_masks=row.free_masks,
             half=row.half,
         )
         for name, row in rows.items()

@@ -32,6 +32,7 @@ AVX512 = Target(
     registers=32,
     fma=True,
     masked=frozenset({1, 2, 4, 8}),
+    free_masks=True,
     half=True,
 )
 MACHINE = Machine(AVX512, l1=32 << 10, l2=1 << 20, l3=32 << 20)
