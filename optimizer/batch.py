@@ -91,7 +91,7 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         if block < sizes[name]:
             body = (Loop(name, block, ExecType.SEQ, body),)
     if blocks.whole and along < lane.size:
-        body = (*touches(op, lane), *body)
+        body = (*touches(op, lane, machine), *body)
     for name, block in [("X", along), *outside]:
         if block < sizes[name]:
             body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)

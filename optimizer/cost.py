@@ -194,7 +194,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     held = sum(_bytes(op, t) for t in range(len(op.tensors)))
     batch = op.of_type(DimType.C)
     asked = touch_block(op, machine)[0] is not None
-    followed = follows(op)
+    followed = follows(op, machine)
     for t in range(len(op.tensors)):
         mine = _bytes(op, t)
         shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
@@ -259,7 +259,8 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     work = around * (whole * (plain + apart) + left * plain + ceil(lane.size / block) * CALL)
     memory = _transfer(held, held, machine)
     asked = blocks.whole and block < lane.size
-    begun = 0.0 if streams(op, lane, range(3)) <= STREAMS else ASKED if asked else 1.0
+    followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
+    begun = 0.0 if followed else ASKED if asked else 1.0
     for tensor, step in enumerate(lane.strides):
         run, mine = block * step * kind.size, _bytes(op, tensor)
         if run < PAGE:

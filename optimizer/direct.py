@@ -23,7 +23,6 @@ from tensorop.optimizer.touch import touch_block
 DENSE = 4  # rows of the vector side at most so many times their length apart
 FEW = 16  # columns below which the vector side is not worth packing
 SHORT_VECTORS = 128  # elements of the vector side that the other one streams past
-STREAMS = 16  # rows that the hardware prefetches along at once
 ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
 LEAST_SUM = 512  # steps of K in a block that make its rows long enough to stream
 
@@ -90,5 +89,5 @@ def blocks(
     if vector.size <= SHORT_VECTORS and k.strides[1] == 1:
         return vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size))
     if other.size <= FEW:
-        return ROW_BYTES // size, STREAMS
+        return ROW_BYTES // size, machine.streams
     return vector.size, k.size

@@ -15,17 +15,25 @@ from tensorop.jit.elements import element
 from tensorop.jit.target import Target, current_target
 
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
+_CPU_FACTS = "/proc/cpuinfo"
+STREAMS = 16  # rows, as measured on Cascade Lake
+_STREAMS = {"AuthenticAMD": 8}  # on Zen 3
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the passes know of the host. Cache sizes in bytes; l1 and l2 belong to one core."""
+    """What the passes know of the host.
+
+    l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each
+    read on and on, the hardware asks ahead in at a time.
+    """
 
     target: Target
     l1: int
     l2: int
     l3: int
+    streams: int = STREAMS
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
@@ -37,7 +45,8 @@ class Machine:
 def host_machine() -> Machine:
     """The machine this process runs on."""
     sizes = {**_TYPICAL, **_cache_sizes()}
-    return Machine(current_target(), sizes[1], sizes[2], sizes[3])
+    streams = _STREAMS.get(_vendor(), STREAMS)
+    return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams)
 
 
 def _cache_sizes() -> dict[int, int]:
@@ -52,6 +61,16 @@ def _cache_sizes() -> dict[int, int]:
         except (OSError, ValueError):
             continue
     return sizes
+
+
+def _vendor() -> str:
+    """Who made the CPU, where the system tells."""
+    try:
+        with open(_CPU_FACTS, encoding="utf-8", errors="replace") as file:
+            match = re.search(r"^vendor_id\s*:\s*(\S+)", file.read(4096), re.MULTILINE)
+    except OSError:
+        return ""
+    return match[1] if match else ""
 
 
 def _fact(index: str, name: str) -> str:

@@ -39,7 +39,6 @@ from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-SUMMED_ROWS = 16  # rows summed across in one call: streams that the hardware prefetches
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -67,7 +66,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         if op.main in CONTRACTIONS and rows is not None and rows.type == DimType.N:
             # The vector that all rows share is in1: the kernel reads it once for several of them.
             op, swapped = exchange(op), True
-        axes, body, note = _stream(op)
+        axes, body, note = _stream(op, machine)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
     for axis in reversed(outer):
@@ -198,7 +197,7 @@ def _packed(
     return axes, steps, "gemm from packed blocks: M is not consecutive in in0"
 
 
-def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     """Elementwise operations, reductions, and products that are no matrix product."""
     outer, inner = _stream_order(op)
     x, y = (
@@ -211,8 +210,9 @@ def _stream(op: TensorOp) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     kind = element(op.dtype)
     if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
-        # Also where rows are long: out, which each call goes along, is gone along fewer times.
-        rows, columns = SUMMED_ROWS, STREAM_BLOCK // SUMMED_ROWS
+        # As many rows as are read ahead in, also where they are long: out, which each call goes
+        # along, is gone along fewer times.
+        rows, columns = machine.streams, STREAM_BLOCK // machine.streams
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > columns:

@@ -19,7 +19,7 @@ from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer.machine import Machine
 
 LONG = 2048  # bytes of a row that the hardware asks ahead in by itself
-STREAMS = 24  # rows that it follows at a time
+STREAMS = 1.5  # times as many rows as it follows at a time before asking pays
 
 
 def touched(schedule: Schedule, machine: Machine) -> Schedule:
@@ -43,7 +43,7 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
             inside = cut(loop.body)
             return None if inside is None else (loop._replace(body=inside),)
         each = Loop("X", 1, ExecType.SEQ, loop.body)
-        return (Loop("X", block, loop.exec, (*touches(op, dimension), each)),)
+        return (Loop("X", block, loop.exec, (*touches(op, dimension, machine), each)),)
 
     body = cut(schedule.body)
     if body is None:
@@ -60,7 +60,7 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
         return None, 0
     item = sum(_item_bytes(op, t) for t in range(3))
     block = min(nearest.size, machine.l2 // 2 // item)
-    asked = touches(op, nearest)
+    asked = touches(op, nearest, machine)
     small = item * op.size_of(DimType.C) <= machine.l2
     longest = max((_step(op, t, nearest) for call in asked for t in call.tensors), default=0)
     if small or block < 2 or longest * block < LONG:
@@ -68,22 +68,22 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     return nearest, block
 
 
-def touches(op: TensorOp, dimension: Dimension) -> tuple[Call, ...]:
+def touches(op: TensorOp, dimension: Dimension, machine: Machine) -> tuple[Call, ...]:
     """A step for every tensor whose items along a batch dimension lie in short rows, if these are
     more than the hardware follows."""
     short, count = _short(op, dimension)
-    if count <= STREAMS:
+    if count <= STREAMS * machine.streams:
         return ()
     return tuple(Call(TouchKernel(writes=t == op.out), (t,), ("X",)) for t in short)
 
 
-def follows(op: TensorOp) -> bool:
+def follows(op: TensorOp, machine: Machine) -> bool:
     """Whether the hardware follows all rows of the items of a batch, from one item to the next."""
     nearest = _nearest(op)
     if nearest is None:
         return False
     short, count = _short(op, nearest)
-    return len(short) == 3 and count <= STREAMS
+    return len(short) == 3 and count <= STREAMS * machine.streams
 
 
 def _nearest(op: TensorOp) -> Dimension | None:

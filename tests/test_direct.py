@@ -7,7 +7,7 @@ import pytest
 
 import tensorop
 from tensorop.ir import Dimension, DimType, Loop
-from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, STREAMS, blocks
+from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, blocks
 from tensorop.optimizer.machine import Machine, host_machine
 from tests.tolerance import assert_close
 
@@ -78,4 +78,4 @@ def test_blocks_keep_the_vector_side_in_l2() -> None:
     m, k = of(SHORT_VECTORS, 5000, 100_000)
     assert m == SHORT_VECTORS
     assert LEAST_SUM <= k <= machine.l2 // 2 // (4 * m)
-    assert of(100_000, 4, 1000) == (ROW_BYTES // 4, STREAMS)
+    assert of(100_000, 4, 1000) == (ROW_BYTES // 4, machine.streams)

@@ -8,6 +8,7 @@ import pytest
 import tensorop
 from tensorop.ir import Loop
 from tensorop.optimizer import nest
+from tensorop.optimizer.machine import host_machine
 from tests.strategies import numpy_dtype
 
 
@@ -19,8 +20,9 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     a = rng.integers(-9, 9, (rows, columns)).astype(numpy_dtype(dtype))
     plan = tensorop.compile("km->m", a, threads=1)
     loops = [step for _, step in plan.schedule.steps() if isinstance(step, Loop)]
+    streams = host_machine().streams
     long = columns * a.itemsize > nest.STRIP
     blocks = {loop.axis: loop.block for loop in loops}
-    assert blocks.get("Y", rows) == (min(nest.SUMMED_ROWS, rows) if long else rows)
-    assert blocks.get("X", columns) <= nest.STREAM_BLOCK // nest.SUMMED_ROWS
+    assert blocks.get("Y", rows) == (min(streams, rows) if long else rows)
+    assert blocks.get("X", columns) <= nest.STREAM_BLOCK // streams
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
