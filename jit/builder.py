@@ -162,10 +162,11 @@ class Code:
     def store(self, value: Value, address: Value, align: Count = 1) -> None:
         self.builder.store(value, address, align=align)
 
-    def store_past_caches(self, value: Value, address: Value) -> None:
-        """Store a whole cache line, at a multiple of its size, without reading what was there. A
-        `fence` has to follow before another thread may know."""
-        self.builder.store(value, address, LINE, past_caches=True)
+    def store_past_caches(self, value: Value, address: Value, size: Count = LINE) -> None:
+        """Store a whole cache line, or `size` bytes of one of which the others are stored next, at
+        a multiple of the size, without reading what was there. A `fence` has to follow before
+        another thread may know."""
+        self.builder.store(value, address, size, past_caches=True)
 
     def fence(self) -> None:
         """What is stored before is seen by others before what is stored after."""

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Block
@@ -95,11 +94,7 @@ class Across(Block):
             count = None
             if partial:
                 count = code.builder.select(code.less(i, columns), rows, code.int(0))
-            self._store(number, code.at(target, column), count)
-
-    def _store(self, number: Number, place: Value, count: Value | None) -> None:
-        """A vector of a column; `count`: of a partial tile, how much of it."""
-        self.mover.store(self.code, number, place, self.plane, count)
+            mover.store(code, number, code.at(target, column), self.plane, count)
 
     def _scalars(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]

@@ -6,12 +6,15 @@ are stored whole, past the caches, and the source is read in long runs, where th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Number
-from tensorop.jit.builder import BYTE, LINE, WORD, Value
+from tensorop.jit.builder import BYTE, LINE, WORD, Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
+from tensorop.jit.mover import Mover
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead
@@ -23,7 +26,10 @@ LONG = 1024  # positions of Y in a long column
 class Streaming(Across):
     """Tiles in the order, and with the stores, that memory is fast with."""
 
-    past_caches = False
+    def __init__(self, code: Code, mover: Mover) -> None:
+        super().__init__(code, mover)
+        self.line_vectors = mover.line_vectors(code.target)
+        self.line_rows = self.line_vectors * mover.lanes
 
     def copy(self) -> None:
         """Where all columns lie alike in cache lines: one row of tiles after the other, which reads
@@ -35,7 +41,7 @@ class Streaming(Across):
         with self._outside() as (source_offset, target_offset):
             self.source = code.at(source, source_offset)
             self.target = code.at(target, target_offset)
-            if self.mover.fills_lines:
+            if self.line_vectors:
                 self._whole_lines(xs, ys)
             else:
                 self._columns_of_tiles(xs, ys)
@@ -86,31 +92,67 @@ class Streaming(Across):
 
     def _rows_of_tiles(self, xs: Chunks, ys: Chunks, head: Value) -> None:
         """Columns that are consecutive: first `head` rows up to a line, then whole lines."""
-        code, lanes = self.code, self.mover.lanes
+        code, line_rows = self.code, self.line_rows
         start, y_offset, _ = self._record(ys, ys.first)
         size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
         stop = code.add(start, size)
-        short = code.builder.select(code.equal(head, 0), code.int(0), code.sub(lanes, head))
-        self.past_caches = True
-        with code.loop(stop, start=code.sub(start, short), step=lanes) as line:
+        short = code.builder.select(code.equal(head, 0), code.int(0), code.sub(line_rows, head))
+        with code.loop(stop, start=code.sub(start, short), step=line_rows) as line:
             y = code.max(line, start)
-            rows = code.sub(code.min(code.add(line, lanes), stop), y)
+            rows = code.sub(code.min(code.add(line, line_rows), stop), y)
             down = code.mul(code.sub(y, start), self.mover.stored_bytes)
             target = code.at(self.target, code.add(y_offset, down))
+            whole = code.equal(rows, line_rows)
             with self._records(xs) as (x_first, x_offset, columns):
                 source = code.at(self.source, x_offset)
-                self._move_tile(source, target, (y, rows), (x_first, columns))
-        self.past_caches = False
+                full = code.builder.and_(whole, code.equal(columns, self.mover.lanes))
+                with code.either(full) as (lines, parts):
+                    with lines:
+                        self._move_lines(source, target, y, x_first)
+                    with parts:
+                        self._move_rows(source, target, (y, rows), (x_first, columns))
+
+    def _move_rows(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        """Tiles one below the other, through the caches."""
+        code, lanes, (first, count) = self.code, self.mover.lanes, y
+        with code.loop(count, step=lanes) as down:
+            rows = code.add(first, down), code.min(lanes, code.sub(count, down))
+            place = code.at(target, code.mul(down, self.mover.stored_bytes))
+            self._move_tile(source, place, rows, x)
+
+    def _move_lines(self, source: Value, target: Value, y: Value, x_first: Value) -> None:
+        """Tiles one below the other that are a whole line of each column, past the caches."""
+        code, mover = self.code, self.mover
+        tiles = [self._load_tile(source, y, range(i, i + mover.lanes)) for i in self._tile_rows(1)]
+        for i, column in enumerate(zip(*tiles, strict=True)):
+            place = code.at(target, code.word(self.x_target, code.add(x_first, i)))
+            for below, number in enumerate(column):
+                at = code.at(place, below * code.target.vector_bytes)
+                mover.store_past_caches(code, number, at)
+
+    def _tile_rows(self, lines: int) -> range:
+        """The first row of every tile of some lines."""
+        return range(0, lines * self.line_rows, self.mover.lanes)
+
+    def _load_tile(self, source: Value, y: Value, rows: Iterable[int]) -> list[Number]:
+        """The columns of some rows, counted from `y` on."""
+        code = self.code
+        places = [code.word(self.y_source, code.add(y, i)) for i in rows]
+        loaded = [self.mover.load(code, code.at(source, place)) for place in places]
+        return self.mover.transposed(code, loaded)
 
     def _rows_of_windows(self, xs: Chunks, ys: Chunks) -> None:
-        """Consecutive columns that begin anywhere in a line: of two tiles one below the other each
+        """Consecutive columns that begin anywhere in a line: of two lines' worth of rows each
         column has a line somewhere. The first and the last rows are stored as they are."""
-        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
+        code, line_rows, size = self.code, self.line_rows, self.mover.stored_bytes
         start, y_offset, _ = self._record(ys, ys.first)
         count = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
         stop = code.add(start, count)
-        windows = code.builder.udiv(code.max(code.sub(count, lanes - 1), 0), code.int(lanes))
-        tail = code.add(start, code.mul(windows, lanes))
+        complete = code.max(code.sub(count, line_rows - 1), 0)
+        windows = code.builder.udiv(complete, code.int(line_rows))
+        tail = code.add(start, code.mul(windows, line_rows))
 
         def at_row(y: Value) -> Value:
             down = code.mul(code.sub(y, start), size)
@@ -119,45 +161,45 @@ class Streaming(Across):
         with code.loop(2) as end:
             first = code.equal(end, 0)
             low = code.builder.select(first, start, tail)
-            high = code.builder.select(first, code.min(code.add(start, lanes), tail), stop)
-            with code.loop(high, start=low, step=lanes) as y:
-                rows = code.min(lanes, code.sub(high, y))
+            high = code.builder.select(first, code.min(code.add(start, line_rows), tail), stop)
+            with code.loop(high, start=low, step=line_rows) as y:
+                rows = code.min(line_rows, code.sub(high, y))
                 with self._records(xs) as (x_first, x_offset, columns):
                     source = code.at(self.source, x_offset)
-                    self._move_tile(source, at_row(y), (y, rows), (x_first, columns))
-        room = code.stack(BYTE, 2 * lanes * LINE)
-        with code.loop(tail, start=start, step=lanes) as y:
+                    self._move_rows(source, at_row(y), (y, rows), (x_first, columns))
+        room = code.stack(BYTE, 2 * self.mover.lanes * LINE)
+        with code.loop(tail, start=start, step=line_rows) as y:
             target = at_row(y)
             with self._records(xs) as (x_first, x_offset, columns):
                 source = code.at(self.source, x_offset)
-                with code.either(code.equal(columns, lanes)) as (full, partial):
+                with code.either(code.equal(columns, self.mover.lanes)) as (full, partial):
                     with full:
                         self._store_lines(source, target, y, x_first, room)
                     with partial:
-                        place = (y, code.int(lanes)), (x_first, columns)
-                        self._transpose(source, target, *place, partial=True)
+                        place = (y, code.int(line_rows)), (x_first, columns)
+                        self._move_rows(source, target, *place)
 
     def _store_lines(
         self, source: Value, target: Value, y: Value, x_first: Value, room: Value
     ) -> None:
         """The first whole line of each column from row `y` on, past the caches."""
         code, mover = self.code, self.mover
-        # A line that begins in the first tile ends before the last row of the second, which may not
-        # exist: its neighbour is read for it.
-        last = 2 * mover.lanes - 2
-        for below in range(2):
-            loaded = []
-            for i in range(mover.lanes):
-                row = code.word(self.y_source, code.add(y, min(below * mover.lanes + i, last)))
-                loaded.append(mover.load(code, code.at(source, row)))
-            for i, number in enumerate(mover.transposed(code, loaded)):
-                mover.store(code, number, code.at(room, (2 * i + below) * LINE), self.plane)
+        # A line that begins in the first line's worth of rows ends before the last row of the
+        # second, which may not exist: its neighbour is read for it.
+        last, vector_bytes = 2 * self.line_rows - 2, code.target.vector_bytes
+        for below, first in enumerate(self._tile_rows(2)):
+            rows = [min(first + i, last) for i in range(mover.lanes)]
+            for i, number in enumerate(self._load_tile(source, y, rows)):
+                place = code.at(room, 2 * i * LINE + below * vector_bytes)
+                mover.store(code, number, place, self.plane)
         for i in range(mover.lanes):
             column = code.at(target, code.word(self.x_target, code.add(x_first, i)))
             address = code.builder.ptrtoint(column, WORD)
             up = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
-            line = mover.stored_vector(code, code.at(code.at(room, 2 * i * LINE), up))
-            mover.store_past_caches(code, line, code.at(column, up))
+            line, place = code.at(code.at(room, 2 * i * LINE), up), code.at(column, up)
+            for at in range(0, LINE, vector_bytes):
+                number = mover.stored_vector(code, code.at(line, at))
+                mover.store_past_caches(code, number, code.at(place, at))
 
     def _columns_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
         code = self.code
@@ -185,9 +227,3 @@ class Streaming(Across):
             code.prefetch(code.at(source, row))
             column = code.word(self.x_target, code.add(x[0], code.min(i, code.sub(x[2], 1))))
             code.prefetch(code.at(code.at(target, column), end), write=True)
-
-    def _store(self, number: Number, place: Value, count: Value | None) -> None:
-        if self.past_caches and count is None:
-            self.mover.store_past_caches(self.code, number, place)
-        else:
-            super()._store(number, place, count)

@@ -62,14 +62,14 @@ class Mover:
         return Arithmetic(code, self.stored, self.lanes * self.units).load(address)
 
     def store_past_caches(self, code: Code, number: Number, address: Value) -> None:
-        """`store` for a target that the caches will not hold; see `fills_lines`."""
+        """`store` for a target that the caches will not hold; see `line_vectors`."""
         vector = Arithmetic(code, self.stored, self.lanes * self.units)
         vector.store_past_caches(number, address)
 
-    @property
-    def fills_lines(self) -> bool:
-        """Whether what is stored at once is a whole cache line."""
-        return not self.planar and self.lanes * self.stored_bytes == LINE
+    def line_vectors(self, target: Target) -> int:
+        """How many vectors are a whole cache line, 0 where none are full ones."""
+        size = self.lanes * self.stored_bytes
+        return 0 if self.planar or size != target.vector_bytes else LINE // size
 
     def _units(self, code: Code, count: Value | None) -> Value | None:
         return count if count is None or self.units == 1 else code.mul(count, self.units)
