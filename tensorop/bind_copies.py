@@ -87,12 +87,14 @@ class CopyWords(ScheduleTables):
         )
 
     def _tile(self, pack: Pack) -> int:
-        """Lanes of the tiles that a pack transposes: runs of a panel's lanes fill them."""
+        """Lanes of the tiles that a pack transposes: runs of a panel's lanes fill them. Where only
+        pairs would, parts of large tiles are fewer."""
         way = self._way(pack)
         if way == "along":
             return LARGEST_TILE
         run = pack.width // self._together(pack) if way == "across" else self._group(pack)
-        return min(LARGEST_TILE, run & -run) if run > 1 else LARGEST_TILE
+        filled = run & -run
+        return min(LARGEST_TILE, filled) if filled > 2 else LARGEST_TILE
 
     def _way(self, pack: Pack) -> str:
         """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
