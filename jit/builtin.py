@@ -32,6 +32,7 @@ _PYTHON = (
     "Py_IncRef",
     "Py_DecRef",
     "PyCFunction_NewEx",
+    "PyObject_Vectorcall",
 )
 
 
@@ -59,14 +60,16 @@ class Foreign(IntEnum):
     RUNTIME_ERROR = 3
     NEW_ARRAY = 4  # functions of numpy's C API
     AS_SCALAR = 5
+    OUT = 6  # the keyword, as code that was compiled has it
 
 
+_OUT = sys.intern("out")
 _OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`
 
 
 def know(table: int, new_array: int, as_scalar: int) -> None:
     """Fill the table."""
-    addresses = [*map(id, _OBJECTS), new_array, as_scalar]
+    addresses = [*map(id, _OBJECTS), new_array, as_scalar, id(_OUT)]
     for at, address in enumerate(addresses):
         ctypes.c_int64.from_address(table + 8 * at).value = address
 
@@ -90,18 +93,33 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-_METH_FASTCALL = 0x80
+_METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
 
 
 def make(name: str, address: int, doc: str) -> Any:
     """A built-in function of generated code; `doc` begins with its signature."""
-    definition = _MethodDefinition(name.encode(), address, _METH_FASTCALL, doc.encode())
+    definition = _definition(name, address, doc, _METH_FASTCALL)
+    return _new(ctypes.c_void_p)(definition, None, None)
+
+
+def maker(name: str, address: int, doc: str) -> Callable[[Any], Any]:
+    """What makes such functions, which take keywords, each with an object of its own."""
+    definition = _definition(name, address, doc, _METH_FASTCALL | _METH_KEYWORDS)
+    new = _new(ctypes.py_object)
+    return lambda own: new(definition, own, None)
+
+
+def _definition(name: str, address: int, doc: str, flags: int) -> int:
+    definition = _MethodDefinition(name.encode(), address, flags, doc.encode())
     # The function object refers to its definition until the very end of the interpreter.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
-    return new(ctypes.addressof(definition), None, None)
+    return ctypes.addressof(definition)
+
+
+def _new(own: Any) -> Callable[[int, Any, None], Any]:
+    """The constructor of functions, of a definition, an object of a type, and no module."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, own, ctypes.c_void_p)
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 def follow_main_thread(set_main: Callable[[int], int]) -> None:

@@ -38,6 +38,7 @@ from tensorop.jit.warm import array_api
 
 _LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
 _WARM = "warm($module, operands, out, /)\n--\n\nRun a call that was seen before, else return None."
+_PLAN = "plan($module, /, *operands, out=None, alpha=1, beta=0)\n--\n\nContract."
 
 Operand: TypeAlias = "np.ndarray[Any, Any] | int"
 
@@ -59,16 +60,18 @@ class Launch(Protocol):
 
 
 class Warm(NamedTuple):
-    """The function that runs calls it has seen before, and the address of its table."""
+    """The function that runs calls it has seen before, the address of its table, and what makes
+    such functions of a key and another way, for a plan."""
 
     run: Callable[..., Any]
     table: int
+    plan: Callable[[tuple[Any, Any]], Callable[..., Any]]
 
 
 class Machine(NamedTuple):
     """The driver's code: its entries, and the address of the team (0: there is none).
 
-    warm: the built-in function of `jit/warm_code.py` and the address of its table, if there is one.
+    warm: the built-in functions of `jit/warm_code.py` and their table, if there are any.
     """
 
     launch: Launch
@@ -128,7 +131,8 @@ def _machine() -> Machine:
         launch = builtin.make("launch", at["entry.python"], _LAUNCH)
         if api:
             table = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
-            known = Warm(builtin.make("warm", at["entry.warm"], _WARM), table)
+            run = builtin.make("warm", at["entry.warm"], _WARM)
+            known = Warm(run, table, builtin.maker("plan", at["entry.plan"], _PLAN))
     address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
     if team:
         forked = ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])

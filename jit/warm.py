@@ -21,7 +21,7 @@ MAX_RANK = 8  # dimensions that an array may have
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
 SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
-FUNCTIONS = ["entry.warm", "entry.warm_table"]
+FUNCTIONS = ["entry.warm", "entry.warm_table", "entry.plan"]
 _NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
 
 
@@ -40,13 +40,13 @@ class Array(IntEnum):
 
 class Record(IntEnum):
     """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
-    MAKES: the result is a new array, of the layout OUT."""
+    FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B."""
 
     KEY = 0
     KEEP = 1
     PREPARED = 2
     SWAPS = 3
-    MAKES = 4
+    FORM = 4
     A = 5
     B = A + Array.WORDS
     OUT = B + Array.WORDS
@@ -96,9 +96,14 @@ def _fields_are_known() -> bool:
     )
 
 
-def hashed(key: int, shapes: tuple[tuple[int, ...], ...], makes: bool) -> int:
+def form(*, makes: bool, single: bool) -> int:
+    """Whether a call makes its result, and whether it has one operand, as a number."""
+    return makes + 2 * single
+
+
+def hashed(key: int, shapes: tuple[tuple[int, ...], ...], form: int) -> int:
     """The slot that a record is looked for in first: the same as the generated code finds."""
-    value = (key >> 4) + makes
+    value = (key >> 4) + form
     for shape in shapes:
         for size in shape:
             value = (value * 31 + size) % 2**64

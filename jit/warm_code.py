@@ -1,11 +1,15 @@
-"""The built-in function that runs calls it has seen before, as generated code on CPython's C API.
+"""The built-in functions that run calls seen before, as generated code on CPython's C API.
 
-`warm(operands, out)` takes the tuple (key, a, b) and an array or None. It looks for a record that
-says: for this key (an object, compared by identity), for arrays of these dtypes, shapes and
-strides, run that plan. If there is one, it runs it and returns `out`, or a new array, or a scalar
-where the result has no dimensions; else it returns None, and has done nothing. So a call that is
-repeated costs some tens of nanoseconds beside its work; everything else goes the way of
-`tensorop/einsum.py`, by which the records come about (`jit/warm.py`).
+`warm(operands, out)` takes the tuple (key, a, b), or (key, a), and an array or None. It looks for a
+record that says: for this key (an object, compared by identity), for arrays of these dtypes, shapes
+and strides, run that plan; a single operand counts as both, and the plan reads the first. If there
+is one, it runs it and returns `out`, or a new array, or a scalar where the result has no
+dimensions; else it returns None, and has done nothing. So a call that is repeated costs some tens
+of nanoseconds beside its work; everything else goes the way of `tensorop/einsum.py`, by which the
+records come about (`jit/warm.py`).
+
+`plan(*operands, out=None)` is the same for the key that it holds, and itself calls the Python
+function that it holds for everything else.
 
 Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
 read while the GIL is held; the plan of a record is kept alive for as long as it runs.
@@ -36,6 +40,7 @@ from tensorop.jit.warm import (
 )
 
 _ITEMS_AT = object.__basicsize__ + 8  # of a tuple
+_ITEM = 8  # bytes of one
 _READABLE = 0x100  # flags of an array: aligned; with the second one, writeable
 _WRITEABLE = 0x400
 
@@ -50,7 +55,9 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
+    _emit_serve(module, target)
     _emit_warm(module, target)
+    _emit_plan(module, target)
 
 
 def _count(code: Code, array: Value) -> Value:
@@ -87,14 +94,13 @@ def _emit_lies_as(module: ir.Module, target: Target) -> None:
 
 
 def _emit_matches(module: ir.Module, target: Target) -> None:
-    """Whether a record is one of a key and arrays; `out` may be null."""
-    code, (record, key, a, b, out) = function(
-        module, target, "warm.matches", "record", "key:", "a", "b", "out"
+    """Whether a record is one of a key, a form of call and arrays; `out` may be null."""
+    code, (record, key, form, a, b, out) = function(
+        module, target, "warm.matches", "record", "key:", "form:", "a", "b", "out"
     )
-    makes = code.builder.zext(null(code, out), WORD)
     other = code.builder.or_(
         code.sub(code.word(record, Record.KEY), key),
-        code.sub(code.word(record, Record.MAKES), makes),
+        code.sub(code.word(record, Record.FORM), form),
     )
     with code.when(code.nonzero(other)):
         code.leave(0)
@@ -103,17 +109,18 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
         fits = code.call("warm.lies_as", WORD, [described, array, code.int(_READABLE)])
         with code.when(code.equal(fits, 0)):
             code.leave(0)
-    with code.when(code.nonzero(makes)):
+    with code.when(null(code, out)):
         code.leave(1)
     flags = code.int(_READABLE | _WRITEABLE)
     code.finish(code.call("warm.lies_as", WORD, [cell(code, record, Record.OUT), out, flags]))
 
 
 def _emit_find(module: ir.Module, target: Target) -> None:
-    """The address of the record of a key and arrays, 0 where there is none."""
-    code, (key, a, b, out) = function(module, target, "warm.find", "key:", "a", "b", "out")
-    value = code.builder.lshr(key, code.int(4))
-    value = code.add(value, code.builder.zext(null(code, out), WORD))
+    """The address of the record of a call, 0 where there is none."""
+    code, (key, form, a, b, out) = function(
+        module, target, "warm.find", "key:", "form:", "a", "b", "out"
+    )
+    value = code.add(code.builder.lshr(key, code.int(4)), form)
     for array in (a, b):
         shape = code.pointer(array, SHAPE_AT // 8)
         with code.reduce(_count(code, array), [value]) as each:
@@ -125,7 +132,7 @@ def _emit_find(module: ir.Module, target: Target) -> None:
         slot = code.builder.and_(code.add(value, probe), code.int(SLOTS - 1))
         record = code.pointer(table, slot)
         with code.when(code.builder.not_(null(code, record))):
-            found = code.call("warm.matches", WORD, [record, key, a, b, out])
+            found = code.call("warm.matches", WORD, [record, key, form, a, b, out])
             with code.when(code.nonzero(found)):
                 code.leave(code.builder.ptrtoint(record, WORD))
     code.finish(code.int(0))
@@ -146,34 +153,29 @@ def _emit_overlaps(module: ir.Module, target: Target) -> None:
     code.finish(code.builder.zext(both, WORD))
 
 
-def _emit_warm(module: ir.Module, target: Target) -> None:
-    code, (_, given, count) = function(
-        module, target, "entry.warm", "self", "given", "count:", result=POINTER
+def _emit_serve(module: ir.Module, target: Target) -> None:
+    """Run a call of one operand or two, if it is known: its result, None (no reference) where it is
+    not, or null after an exception."""
+    code, (key, given, count, asked) = function(
+        module, target, "warm.serve", "key:", "given", "count:", "asked", result=POINTER
     )
+    a, b = code.pointer(given, 0), code.pointer(given, code.sub(count, 1))
     none = builtin_code.foreign(code, Foreign.NONE)
-    with code.when(code.builder.not_(code.equal(count, 2))):
-        builtin_code.raise_error(
-            code, Foreign.TYPE_ERROR, builtin_code.text(module, "warm_usage", "(operands, out)")
-        )
-    operands, asked = code.pointer(given, 0), code.pointer(given, 1)
-    items = code.at(operands, _ITEMS_AT)
-    three = code.equal(code.word(code.at(operands, object.__basicsize__), 0), 3)
-    with code.when(code.builder.not_(three)):
-        _unknown(code, none)
-    key, a, b = code.word(items, 0), code.pointer(items, 1), code.pointer(items, 2)
     makes = code.equal(code.builder.ptrtoint(asked, WORD), code.builder.ptrtoint(none, WORD))
     out = code.builder.select(makes, ir.Constant(POINTER, None), asked)
     for array in (a, b):
         with code.when(code.builder.not_(builtin_code.is_array(code, array))):
-            _unknown(code, none)
+            code.leave(none)
     with (
         code.when(code.builder.not_(makes)),
         code.when(code.builder.not_(builtin_code.is_array(code, asked))),
     ):
-        _unknown(code, none)
-    record_at = code.call("warm.find", WORD, [key, a, b, out])
+        code.leave(none)
+    single = code.builder.zext(code.equal(count, 1), WORD)
+    form = code.add(code.builder.zext(makes, WORD), code.mul(single, 2))
+    record_at = code.call("warm.find", WORD, [key, form, a, b, out])
     with code.when(code.equal(record_at, 0)):
-        _unknown(code, none)
+        code.leave(none)
     record = code.builder.inttoptr(record_at, POINTER)
     rank = code.word(record, Record.OUT + Array.RANK)
     keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
@@ -198,9 +200,61 @@ def _emit_warm(module: ir.Module, target: Target) -> None:
     code.finish(result)
 
 
-def _unknown(code: Code, none: Value) -> None:
-    code.call("Py_IncRef", VOID, [none])
-    code.leave(none)
+def _emit_warm(module: ir.Module, target: Target) -> None:
+    code, (_, given, count) = function(
+        module, target, "entry.warm", "self", "given", "count:", result=POINTER
+    )
+    with code.when(code.builder.not_(code.equal(count, 2))):
+        builtin_code.raise_error(
+            code, Foreign.TYPE_ERROR, builtin_code.text(module, "warm_usage", "(operands, out)")
+        )
+    none = builtin_code.foreign(code, Foreign.NONE)
+    operands, asked = code.pointer(given, 0), code.pointer(given, 1)
+    count, items = code.sub(_length(code, operands), 1), code.at(operands, _ITEMS_AT)
+    with code.when(code.builder.not_(_one_or_two(code, count))):
+        code.call("Py_IncRef", VOID, [none])
+        code.leave(none)
+    arrays = code.at(items, _ITEM)
+    result = code.call("warm.serve", POINTER, [code.word(items, 0), arrays, count, asked])
+    with code.when(_is(code, result, none)):
+        code.call("Py_IncRef", VOID, [none])
+    code.finish(result)
+
+
+def _emit_plan(module: ir.Module, target: Target) -> None:
+    """A built-in function whose `self` is the tuple (key, other way): what is not known, or comes
+    with other keywords than `out`, goes the other way."""
+    code, (self, given, count, keywords) = function(
+        module, target, "entry.plan", "self", "given", "count:", "keywords", result=POINTER
+    )
+    none, own = builtin_code.foreign(code, Foreign.NONE), code.at(self, _ITEMS_AT)
+
+    def named() -> list[Value]:
+        first = code.pointer(code.at(keywords, _ITEMS_AT), 0)
+        out = builtin_code.foreign(code, Foreign.OUT)
+        only = code.builder.and_(code.equal(_length(code, keywords), 1), _is(code, first, out))
+        return [code.builder.zext(only, WORD), code.pointer(given, count)]
+
+    plain, asked = code.choose(null(code, keywords), lambda: [code.int(1), none], named)
+    with code.when(code.builder.and_(code.nonzero(plain), _one_or_two(code, count))):
+        result = code.call("warm.serve", POINTER, [code.word(own, 0), given, count, asked])
+        with code.when(code.builder.not_(_is(code, result, none))):
+            code.leave(result)
+    other = [code.pointer(own, 1), given, count, keywords]
+    code.finish(code.call("PyObject_Vectorcall", POINTER, other))
+
+
+def _length(code: Code, items: Value) -> Value:
+    """Of a tuple."""
+    return code.word(code.at(items, object.__basicsize__), 0)
+
+
+def _one_or_two(code: Code, count: Value) -> Value:
+    return code.builder.icmp_unsigned("<", code.sub(count, 1), code.int(2))
+
+
+def _is(code: Code, one: Value, other: Value) -> Value:
+    return code.equal(code.builder.ptrtoint(one, WORD), code.builder.ptrtoint(other, WORD))
 
 
 def _result(
@@ -237,7 +291,7 @@ def _result(
         for word, at in ((Record.A, at_a), (Record.B, at_b)):
             pair = [cell(code, record, word), at, described, place]
             with code.when(code.nonzero(code.call("warm.overlaps", WORD, pair))):
-                _unknown(code, none)
+                code.leave(none)
         code.call("Py_IncRef", VOID, [asked])
         return [asked]
 

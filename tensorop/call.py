@@ -8,7 +8,7 @@ how often it was asked for, which may be off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -96,8 +96,8 @@ class Call:
 
     def _single_plan(self) -> tuple[Any, bool]:
         """The plan that all of the call runs as it is, and whether it takes the operands exchanged:
-        for two operands, where nothing has to be looked up for a call."""
-        if self._direct is None or len(self.program.steps[0].inputs) != 2:
+        for one or two operands, where nothing has to be looked up for a call."""
+        if self._direct is None or len(self.program.steps[0].inputs) > 2:
             return None, False
         single = _back_end().single_plan(self._executables[0])
         if single is None:
@@ -128,11 +128,17 @@ class Call:
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
         if self._seen == 1 or self._seen & (self._seen - 1) or large:
             return
-        layouts = [(x.shape, x.strides, x.dtype) for x in operands]
+        one, other = operands[0], operands[-1]
+        layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
         made = result if out is None else out
         layouts.append((made.shape, made.strides, made.dtype))
-        facts = {"makes": out is None, "swaps": self._swaps}
+        facts = {"makes": out is None, "swaps": self._swaps, "single": len(operands) == 1}
         _back_end().learn(key, layouts, self, self._plan, **facts)
+
+    def known_by(self, key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A built-in function that runs what has been learnt of a key, and else calls the other
+        one; None where nothing can be learnt."""
+        return None if self._plan is None else _back_end().known_by(key, other)
 
     @property
     def executables(self) -> tuple[Runnable, ...]:

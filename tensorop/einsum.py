@@ -138,7 +138,8 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
             call.learn(spec, (a, b), None)
             return result
     spec, arrays = arguments(operands)
-    return contract(spec, arrays, out, _DEFAULTS)
+    single = len(operands) == 2 and type(spec) is str
+    return contract(spec, arrays, out, _DEFAULTS, key=spec if single else None)
 
 
 def contract(

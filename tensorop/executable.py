@@ -22,7 +22,7 @@ from tensorop.divided import DividedSum
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
-from tensorop.known import forget, learn
+from tensorop.known import forget, known_by, learn
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.divide import divide
 from tensorop.optimizer.machine import host_machine
@@ -40,6 +40,7 @@ __all__ = [
     "are_too_many",
     "cache_clear",
     "executable_of",
+    "known_by",
     "learn",
     "plan_for",
     "plan_for_operation",

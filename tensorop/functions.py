@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from tensorop import warm
 from tensorop.contraction import resolve
 from tensorop.einsum import arguments, contract
 from tensorop.errors import EinsumError
@@ -32,6 +33,8 @@ __all__ = [
     "transpose",
     "vecdot",
 ]
+
+_OPTIONS = Options(casting="same_kind", order="C", joins=False)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -61,10 +64,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     (3, 5)
     """
     a, b = np.asarray(a), np.asarray(b)
-    first, second = _paired_axes(axes)
-    first, second = _valid_axes(first, a.ndim, "a"), _valid_axes(second, b.ndim, "b")
-    if len(first) != len(second):
-        raise EinsumError(f"axes pairs {len(first)} axes of a with {len(second)} of b")
+    pairs = _numbered_axes if type(axes) is int else _axes_of
+    first, second = pairs(axes, a.ndim, b.ndim)
     for i, j in zip(first, second, strict=True):
         if a.shape[i] != b.shape[j]:
             raise EinsumError(
@@ -72,6 +73,18 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
             )
     spec = _tensordot_spec(a.ndim, b.ndim, first, second)
     return np.asarray(_contract(spec, (a, b)))
+
+
+def _axes_of(axes: Any, ndim_a: int, ndim_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of a and of b that are paired, counted from the first."""
+    first, second = _paired_axes(axes)
+    first, second = _valid_axes(first, ndim_a, "a"), _valid_axes(second, ndim_b, "b")
+    if len(first) != len(second):
+        raise EinsumError(f"axes pairs {len(first)} axes of a with {len(second)} of b")
+    return first, second
+
+
+_numbered_axes = lru_cache(maxsize=1024)(_axes_of)
 
 
 def _paired_axes(axes: Any) -> tuple[Any, Any]:
@@ -217,4 +230,12 @@ def _has_numpy_labels(spec: Spec) -> bool:
 
 
 def _contract(spec: str, arrays: tuple[Array, Array], out: Any = None) -> Any:
-    return contract(spec, arrays, out, Options(casting="same_kind", order="C", joins=False))
+    key = _key(spec)
+    known = warm.run((key, *arrays), out)
+    return contract(spec, arrays, out, _OPTIONS, key=key) if known is None else known
+
+
+@lru_cache(maxsize=1024)
+def _key(spec: str) -> object:
+    """By which the short way knows calls of a spec here, under other options than einsum's."""
+    return object()

@@ -1,22 +1,22 @@
 """The records that the generated function of `jit/warm_code.py` reads: calls that were seen before.
 
-A call is learnt when a single plan serves it as it is: two operands, little scratch (it lies on the
-stack), a result that numpy allocates or that is given. A table has SLOTS places; a record that had
-to give way to another one is learnt anew when its call comes again.
+A call is learnt when a single plan serves it as it is: one operand or two, little scratch (it lies
+on the stack), a result that numpy allocates or that is given. A table has SLOTS places; a record
+that had to give way to another one is learnt anew when its call comes again.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorop import warm
 from tensorop.jit.entry import machine
-from tensorop.jit.warm import MAX_RANK, PROBES, SCRATCH, SLOTS, Array, Record, hashed
+from tensorop.jit.warm import MAX_RANK, PROBES, SCRATCH, SLOTS, Array, Record, form, hashed
 from tensorop.runtime import Prepared
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
@@ -43,6 +43,7 @@ def learn(
     *,
     makes: bool,
     swaps: bool,
+    single: bool,
 ) -> None:
     """Remember what a call runs.
 
@@ -59,6 +60,8 @@ def learn(
         The result is a new array.
     swaps : bool
         The second operand is the plan's in0.
+    single : bool
+        There is one operand, whose layout both are.
     """
     entry = machine().warm
     if (
@@ -69,10 +72,11 @@ def learn(
         return
     words = np.zeros(Record.WORDS, np.int64)
     words[Record.KEY], words[Record.KEEP] = id(key), id(call)
-    words[Record.PREPARED], words[Record.SWAPS], words[Record.MAKES] = plan.address, swaps, makes
+    words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
+    words[Record.FORM] = how = form(makes=makes, single=single)
     for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
         words[place : place + Array.WORDS] = _described(layout)
-    first = hashed(id(key), (layouts[0][0], layouts[1][0]), makes)
+    first = hashed(id(key), (layouts[0][0], layouts[1][0]), how)
     slots = [(first + i) % SLOTS for i in range(PROBES)]
     # Never waited for: the one who learns may have been interrupted by a signal handler, this one.
     if not _lock.acquire(blocking=False):
@@ -86,6 +90,13 @@ def learn(
         warm.install(entry.run)
     finally:
         _lock.release()
+
+
+def known_by(key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
+    """A function of operands and `out` that runs what was learnt of a key, and else calls the other
+    one; None where there is no such function."""
+    entry = machine().warm
+    return None if entry is None else entry.plan((key, other))
 
 
 def forget() -> None:

@@ -25,7 +25,7 @@ from tensorop.layout import combine, packed, result_strides
 from tensorop.program import Array, Options, Storage, check_options
 from tensorop.spec import parse
 
-_KEY = object()  # by which the short way knows calls of matmul
+_KEY, _DOT = object(), object()  # by which the short way knows calls of matmul and of vecdot
 _SAME_KIND, _K = "same_kind", "K"  # the defaults
 _PLAIN = Options(casting=_SAME_KIND, order="C", joins=False)  # of two matrices
 
@@ -67,8 +67,8 @@ def matmul(
     (7, 3, 5)
     """
     plain = dtype is None and axes is None and casting is _SAME_KIND and order is _K
-    if plain and out is None:
-        known = warm.run((_KEY, x1, x2), None)
+    if plain:
+        known = warm.run((_KEY, x1, x2), out)
         if known is not None:
             return known
     if (
@@ -91,7 +91,8 @@ def matmul(
     row, column = ("" if a.ndim == 1 else "i"), ("" if b.ndim == 1 else "j")
     cores = (f"{row}k", f"k{column}", row + column)
     options = Options(_dtype(dtype), casting, order, joins=False)
-    result = _generalised("matmul", cores, (a, b), out, axes, options)
+    key = _KEY if plain else None
+    result = _generalised("matmul", cores, (a, b), out, axes, options, key)
     return wrapped(result, (x1, x2)) if subok and out is None else result
 
 
@@ -130,6 +131,12 @@ def vecdot(
     >>> vecdot([1j, 2], [1, 2])
     np.complex128(4-1j)
     """
+    plain = dtype is None and axes is None and casting is _SAME_KIND and order is _K
+    key = _DOT if plain and axis is None and not keepdims else None
+    if key is not None:
+        known = warm.run((key, x1, x2), out)
+        if known is not None:
+            return known
     out = _single(out)
     check_subclasses("vecdot", x1, x2)
     a, b = _with_dimensions("vecdot", x1, x2)
@@ -147,7 +154,7 @@ def vecdot(
             raise EinsumError(f"vecdot: axis {kept} of out has size {target.shape[-1]}, not 1")
         target = target[..., 0]
     options = Options(_dtype(dtype), casting, order, conj=(0,), joins=False)
-    result = _generalised("vecdot", ("k", "k", ""), (a, b), target, axes, options)
+    result = _generalised("vecdot", ("k", "k", ""), (a, b), target, axes, options, key)
     if out is not None:
         return out
     if keepdims:
@@ -202,10 +209,12 @@ def _generalised(
     out: Any,
     axes: Any,
     options: Options,
+    key: Any = None,
 ) -> Any:
     """A generalised ufunc: core dimensions last, the others broadcast.
 
-    cores: the labels of the core dimensions of both operands and of the result.
+    cores: the labels of the core dimensions of both operands and of the result. key: what the short
+    way may know the call by.
     """
     result_axes: tuple[int, ...] = ()
     target = out
@@ -216,7 +225,7 @@ def _generalised(
         if isinstance(target, np.ndarray):
             target = _cores_last(target, result_axes)
     sizes = _check_cores(name, cores, arrays)
-    result = _broadcast(cores, sizes, arrays, target, options)
+    result = _broadcast(cores, sizes, arrays, target, options, key)
     if out is not None:
         return out
     if not result_axes:
@@ -258,19 +267,22 @@ def _broadcast(
     arrays: tuple[Array, Array],
     out: Any,
     options: Options,
+    key: Any,
 ) -> Any:
     spec = "...{},...{}->...{}".format(*cores)
     a, b = arrays
     loops = max(a.ndim - len(cores[0]), b.ndim - len(cores[1]))
     if isinstance(out, np.ndarray):
         # Operands broadcast against `out` too: they need as many dimensions.
-        a = a[(None,) * (out.ndim - len(cores[2]) - loops) + (...,)] if out.ndim > loops else a
-        return contract(spec, (a, b), out, options)
+        missing = out.ndim - len(cores[2]) - loops
+        if missing > 0:
+            a, key = a[(None,) * missing + (...,)], None
+        return contract(spec, (a, b), out, options, key=key)
     if out is None and check_options(options) == "K":
         options = options._replace(order="C")
         if loops > 1:
-            out = _ufunc_result(cores, sizes, arrays, options)
-    return contract(spec, arrays, out, options)
+            out, key = _ufunc_result(cores, sizes, arrays, options), None
+    return contract(spec, arrays, out, options, key=key)
 
 
 def _ufunc_result(

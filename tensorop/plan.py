@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorop import warm
 from tensorop.bind_copies import pack_kernel
 from tensorop.call import Call
 from tensorop.calls import contiguous
@@ -51,17 +50,16 @@ class Plan:
         Operands and result, each once.
     """
 
+    def __new__(cls, *arguments: Any) -> Plan:
+        return super().__new__(_NativePlan if cls is Plan else cls)
+
     def __init__(
         self, spec: str, layouts: tuple[Layout, ...], options: Options, threads: int | None
     ) -> None:
         self.spec, self.threads = spec, threads
         self._layouts, self._options = layouts, options
-        self._key = object()  # by which the short way knows its calls
         self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
-        # Two arrays as most are: their flag and these say the same as their layouts, in less time.
-        self._pair = None
-        if len(layouts) == 2 and layouts == tuple([contiguous(s, d) for s, _, d, _ in layouts]):
-            self._pair = (*layouts[0][::2], *layouts[1][::2])
+        self._way = _Way(spec, layouts, options, threads, self._call)
 
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
@@ -82,45 +80,7 @@ class Plan:
         TypeError
             An operand has another dtype.
         """
-        if alpha is _ONE and beta is _ZERO and len(operands) == 2:
-            a, b = operands
-            result = warm.run((self._key, a, b), out)
-            if result is not None:
-                return result
-            if (
-                out is None
-                and type(a) is type(b) is np.ndarray
-                and a.flags.carray
-                and b.flags.carray
-                and (a.shape, a.dtype, b.shape, b.dtype) == self._pair
-            ):
-                result = self._call.pair(a, b)
-                self._call.learn(self._key, operands, None)
-                return result
-        arrays = tuple(map(np.asarray, operands))
-        layouts = tuple(map(layout_of, arrays))
-        if layouts != self._layouts:
-            self._check(layouts)
-        elif out is None and type(alpha) is type(beta) is int and (alpha, beta) == (1, 0):
-            return self._call.new(arrays)
-        scaled = not (type(alpha) is int and alpha == 1)
-        options = self._options._replace(scaled=scaled)
-        plain = alpha is _ONE and beta is _ZERO
-        key = self._key if plain and len(arrays) == 2 else None
-        return contract(self.spec, arrays, out, options, alpha, beta, self.threads, key)
-
-    def _check(self, layouts: Sequence[Layout]) -> None:
-        if len(layouts) != len(self._layouts):
-            raise EinsumError(
-                f"planned for {len(self._layouts)} operands, called with {len(layouts)}", self.spec
-            )
-        for i, (given, planned) in enumerate(zip(layouts, self._layouts, strict=True)):
-            if given[0] != planned[0]:
-                raise EinsumError(
-                    f"operand {i} has shape {given[0]}, planned for {planned[0]}", self.spec
-                )
-            if given[2] != planned[2]:
-                raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
+        return self._way(*operands, out=out, alpha=alpha, beta=beta)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -214,6 +174,88 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Plan, (self.spec, self._layouts, self._options, self.threads)
+
+
+class _NativePlan(Plan):
+    """A plan that is called without a frame of Python: what an instance has in this slot is a
+    built-in function, which runs the calls that it knows and hands the others on."""
+
+    __slots__ = ("__call__",)
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        way = self._way
+        self.__call__ = self._call.known_by(way.key, way) or way  # type: ignore[method-assign]
+
+    @property
+    def __signature__(self) -> Any:
+        import inspect  # costs as much as all of this package, and is asked by those who have it
+
+        return inspect.signature(super().__call__)
+
+
+class _Way:
+    """What a plan does by Python: all calls, or those that generated code does not know yet. It
+    does not know its plan, which would then be its own owner's."""
+
+    __slots__ = ("_call", "_layouts", "_options", "_pair", "_spec", "_threads", "key")
+
+    def __init__(
+        self,
+        spec: str,
+        layouts: tuple[Layout, ...],
+        options: Options,
+        threads: int | None,
+        call: Call,
+    ) -> None:
+        self._spec, self._layouts, self._options, self._threads = spec, layouts, options, threads
+        self._call = call
+        self.key = object()  # by which the short way knows its calls
+        # Two arrays as most are: their flag and these say the same as their layouts, in less time.
+        self._pair = None
+        if len(layouts) == 2 and layouts == tuple([contiguous(s, d) for s, _, d, _ in layouts]):
+            self._pair = (*layouts[0][::2], *layouts[1][::2])
+
+    def __call__(
+        self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
+    ) -> Any:
+        plain = alpha is _ONE and beta is _ZERO
+        if plain and out is None and len(operands) == 2:
+            a, b = operands
+            if (
+                type(a) is type(b) is np.ndarray
+                and a.flags.carray
+                and b.flags.carray
+                and (a.shape, a.dtype, b.shape, b.dtype) == self._pair
+            ):
+                result = self._call.pair(a, b)
+                self._call.learn(self.key, operands, None)
+                return result
+        arrays = tuple(map(np.asarray, operands))
+        layouts = tuple(map(layout_of, arrays))
+        if layouts != self._layouts:
+            self._check(layouts)
+        elif plain and out is None:
+            result = self._call.new(arrays)
+            self._call.learn(self.key, arrays, None)
+            return result
+        scaled = not (type(alpha) is int and alpha == 1)
+        options = self._options._replace(scaled=scaled)
+        key = self.key if plain else None
+        return contract(self._spec, arrays, out, options, alpha, beta, self._threads, key)
+
+    def _check(self, layouts: Sequence[Layout]) -> None:
+        if len(layouts) != len(self._layouts):
+            raise EinsumError(
+                f"planned for {len(self._layouts)} operands, called with {len(layouts)}", self._spec
+            )
+        for i, (given, planned) in enumerate(zip(layouts, self._layouts, strict=True)):
+            if given[0] != planned[0]:
+                raise EinsumError(
+                    f"operand {i} has shape {given[0]}, planned for {planned[0]}", self._spec
+                )
+            if given[2] != planned[2]:
+                raise TypeError(f"operand {i} has dtype {given[2]}, planned for {planned[2]}")
 
 
 def cache_clear() -> None:

@@ -1,6 +1,6 @@
 """The short way of calls that were seen before.
 
-    result = warm.run((key, a, b), out)     # None: not known
+    result = warm.run((key, a, b), out)     # or (key, a); None: not known
 
 `key` is what says which contraction it is, compared by identity: a spec, or an object of the plan's
 own. Until `known.py` has been loaded, with the first plan, nothing is known.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +71,37 @@ def test_known_calls_give_what_unknown_ones_give(spec: str, dtype: str) -> None:
             out[...] = 0
             assert warm.run((spec, a, b), out) is out
             np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("spec", ["ij->i", "ij->j", "ij->", "ii->i", "iij->j", "ij->ji", "i->"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_calls_of_one_operand(spec: str, dtype: str) -> None:
+    term = spec.split("->")[0]
+    for view in range(4):
+        a = array(term, dtype, 1, view)
+        expected = np.einsum(spec, a)
+        for out in (None, np.zeros_like(expected)) if expected.ndim else (None,):
+            for _ in range(3):
+                result = tensorop.einsum(spec, a, out=out)
+            np.testing.assert_array_equal(result, expected)
+            known_too = warm.run((spec, a), out)
+            view_or_half = np.shares_memory(result, a) or dtype == "float16"
+            assert known_too is not None or view_or_half
+            if known_too is not None:
+                np.testing.assert_array_equal(known_too, expected)
+                assert out is None or known_too is out
+                assert warm.run((spec, a, a), out) is None
+
+
+def test_an_operand_that_was_forgotten() -> None:
+    """A call of one operand is none of two that lie alike, nor the other way round."""
+    spec, a = "ij,jk->ik", np.ones((4, 4))
+    teach(spec, a, a)
+    assert warm.run((spec, a), None) is None
+    with pytest.raises(tensorop.EinsumError):
+        tensorop.einsum(spec, a)
+    assert warm.run((spec,), None) is None
+    assert warm.run((), None) is None
 
 
 def test_only_what_was_seen_is_known() -> None:
@@ -158,12 +191,87 @@ def test_matmul_and_plans_have_records_of_their_own() -> None:
     out = np.zeros((5, 4), "f4")
     for _ in range(3):
         np.testing.assert_array_equal(tensorop.matmul(a, b), a @ b)
+        assert tensorop.matmul(a, b, out=out) is out
         np.testing.assert_array_equal(plan(a, b), a @ b)
         assert plan(a, b, out=out) is out
-    assert len(known._records) == 3
+    assert len(known._records) == 4
     with pytest.raises(tensorop.EinsumError, match="shape"):
         plan(b, a)
     assert type(tensorop.matmul(a.view(np.matrix), b)) is np.matrix
+
+
+def test_functions_have_options_of_their_own() -> None:
+    """The same spec in C order here, and as the operands lie in einsum."""
+    a, b = np.asfortranarray(np.ones((5, 6))), np.asfortranarray(np.ones((6, 4)))
+    for _ in range(3):
+        assert tensorop.tensordot(a, b, 1).flags.c_contiguous
+        assert tensorop.matmul(a, b).flags.c_contiguous
+        assert tensorop.einsum("ij,jk->ik", a, b).flags.f_contiguous
+        assert tensorop.vecdot(a, a).shape == (5,)
+        assert tensorop.inner(a, b.T).shape == (5, 4)
+        assert tensorop.outer(a[0], b[0]).shape == (6, 4)
+    z = np.array([1j, 2])
+    for _ in range(3):
+        assert tensorop.vecdot(z, z) == 5 and tensorop.inner(z, z) == 3
+        assert tensorop.vecdot(z, z, axis=0) == 5
+    wide = np.zeros((2, 5, 4))
+    for _ in range(3):
+        assert (tensorop.matmul(a, b, out=wide) == 6).all()
+        assert (tensorop.matmul(a, b, out=(wide[0],)) == 6).all()
+
+
+def test_a_plan_is_called_without_python() -> None:
+    a, b, out = np.ones((5, 6)), np.ones((6, 4)), np.zeros((5, 4))
+    plan = tensorop.compile("ij,jk->ik", a, b)
+    assert type(plan.__call__) is type(len)
+    assert "operands" in str(inspect.signature(plan))
+    for _ in range(3):
+        assert plan(a, b, out=out) is out and (out == 6).all()
+        assert (plan(a, b) == 6).all()
+        assert (plan(a.tolist(), b, alpha=2, beta=1, out=out) == 18).all()
+        assert plan(*(a, b), **{"o" + "ut": out}) is out and (out == 6).all()
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            plan(a, b, other=out)
+        with pytest.raises(tensorop.EinsumError, match="called with 0"):
+            plan()
+        with pytest.raises(tensorop.EinsumError, match="called with 1"):
+            plan(b)
+    total = tensorop.compile("ij->i", a)
+    for _ in range(3):
+        assert (total(a) == 6).all()
+    assert tensorop.compile("ij->ji", a)(a).base is a  # nothing to be learnt
+
+
+def test_plans_die_with_their_last_reference() -> None:
+    """They are in no circle, and what they were called with is not kept."""
+    a, b, out = np.ones((4, 4)), np.ones((4, 4)), np.zeros((4, 4))
+    plan = tensorop.compile("ij,jk->ik", a, b)
+    odd = {"beta": 1}
+
+    def call(plan: tensorop.Plan) -> None:
+        plan(a, b)
+        plan(a, b, out=out)
+        plan(a, b, out=out, **odd)
+        for wrong in ((a,), (a, b, out), (a, 3)):
+            with pytest.raises((ValueError, TypeError)):
+                plan(*wrong)
+
+    for _ in range(10):
+        call(plan)
+    kept = (a, b, out, a.dtype, None, odd)
+    before = [sys.getrefcount(x) for x in kept]
+    for _ in range(2000):
+        call(plan)
+    gc.collect()
+    after = [sys.getrefcount(x) for x in kept]
+    assert all(abs(x - y) < 20 for x, y in zip(after, before, strict=True))
+    gc.disable()
+    try:
+        gone = weakref.ref(plan)
+        del plan
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_forgetting_while_others_call() -> None:
@@ -195,6 +303,9 @@ def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None
     teach("ij,jk->ik", a, a)
     assert not known._records
     np.testing.assert_array_equal(tensorop.einsum("ij,jk->ik", a, a), a @ a)
+    plan = tensorop.compile("ij,jk->ik", a, a)
+    np.testing.assert_array_equal(plan(a, a), a @ a)
+    assert "operands" in str(inspect.signature(plan))
 
 
 def _fields(entry: Any) -> tuple[Any, ...]:
