@@ -187,7 +187,11 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     chosen, least = as_given, as_it_lies
     copying, bound = _copying(machine), bound_cycles(op, machine)
-    for candidate in _candidates(op):
+    may_copy = COPY + bound < GAIN * as_it_lies
+    if not may_copy and not out_is_new:
+        return as_given._replace(cycles=as_it_lies)
+    movable = range(len(op.tensors)) if may_copy else (op.out,)
+    for candidate in _candidates(op, movable):
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         limit = min(least, (GAIN if copied else FREE) * as_it_lies)
         if len(copied) * COPY + bound >= limit:
@@ -228,7 +232,9 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     def price(candidate: Realigned) -> float:
         return copying(candidate, candidate.orders) + cycles(candidate.main(), machine)
 
-    fitting = sorted((c for c in _candidates(op) if c.fits(machine)), key=price)
+    fitting = sorted(
+        (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)), key=price
+    )
     return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
 
 
@@ -255,11 +261,11 @@ def _keeps_out(op: TensorOp) -> bool:
     return touched or bool(element(op.dtype).half)
 
 
-def _candidates(op: TensorOp) -> Iterator[Realigned]:
-    """Every choice of tensors to be moved, for every plan of what order they then have; each
-    once."""
-    tensors = range(op.out if _keeps_out(op) else op.out + 1)
-    lie = [_order(op, t) for t in tensors]
+def _candidates(op: TensorOp, movable: Iterable[int]) -> Iterator[Realigned]:
+    """Every choice of tensors to be moved, of those that may be, for every plan of what order they
+    then have; each once."""
+    tensors = [t for t in movable if t != op.out or not _keeps_out(op)]
+    lie = {t: _order(op, t) for t in tensors}
     found = set()
     for plan in _plans(op):
         orders = [(t, order) for t in tensors if (order := plan(t)) != lie[t]]

@@ -84,7 +84,7 @@ def test_every_candidate_means_the_same(dtype: str, beta: int | None, machine: M
         op = normalise(op).op
         expected = [b.copy() for b in buffers]
         reference.run(op, expected, 1, beta or 0)
-        candidates = list(passes._candidates(op))
+        candidates = list(passes._candidates(op, range(3)))
         for place in rng.permutation(len(candidates))[:4].tolist():
             arrays = [b.copy() for b in buffers]
             plan = Rearranged(candidates[place], machine, alone, alone)
@@ -151,7 +151,7 @@ def test_a_sum_over_what_no_operand_has() -> None:
 
 def test_no_more_memory_is_taken_than_one_may_take_unasked() -> None:
     op = contraction("ab,ba->ab", a=30_000, b=30_000)
-    by_moved = {tuple(sorted(c.orders)): c for c in passes._candidates(op)}
+    by_moved = {tuple(sorted(c.orders)): c for c in passes._candidates(op, range(3))}
     one, two = by_moved[0,], by_moved[0, 2]
     assert one.held == 30_000**2 * 4 and one.fits(MACHINE)  # in pieces
     assert not one.fits(replace(MACHINE, l3=1 << 40))  # all of it
