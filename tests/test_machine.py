@@ -1,0 +1,40 @@
+"""What the passes know of the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorop.optimizer import machine
+from tensorop.optimizer.machine import STREAMS, host_machine
+
+
+@pytest.mark.parametrize(
+    ("facts", "streams"),
+    [
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8),
+        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS),
+        ("CPU implementer\t: 0x41\n", STREAMS),
+        (None, STREAMS),
+    ],
+)
+def test_how_many_rows_are_read_ahead_in(
+    facts: str | None, streams: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpuinfo"
+    if facts is not None:
+        file.write_text(facts, encoding="utf-8")
+    monkeypatch.setattr(machine, "_CPU_FACTS", str(file))
+    host_machine.cache_clear()
+    try:
+        assert host_machine().streams == streams
+    finally:
+        host_machine.cache_clear()
+
+
+def test_caches_grow_from_level_to_level() -> None:
+    host = host_machine()
+    assert 0 < host.l1 < host.l2 < host.l3
+    assert host.lanes("float32") == 2 * host.lanes("float64") >= 2
+    assert host.lanes("longdouble") == 1
