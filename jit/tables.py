@@ -59,10 +59,12 @@ def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> 
     size = len(source_offsets)
     position = np.arange(size, dtype=np.int64)
     breaks = position % granule == 0
-    breaks[1:] |= np.diff(source_offsets) != itemsize
+    breaks[1:] |= source_offsets[1:] - source_offsets[:-1] != itemsize
     run_start = np.maximum.accumulate(np.where(breaks, position, 0))
     first = np.flatnonzero(breaks | ((position - run_start) % longest == 0))
-    length = np.diff(first, append=size)
-    records = np.stack([first, source_offsets[first], length], axis=1).astype(np.int64)
-    begin = np.searchsorted(first, np.arange(0, size, granule)).astype(np.int64)
-    return records, np.append(begin, len(first)).astype(np.int64)
+    records = np.empty((len(first), 3), np.int64)
+    records[:, 0], records[:, 1] = first, source_offsets[first]
+    records[:-1, 2], records[-1:, 2] = first[1:] - first[:-1], size - first[-1:]
+    begin = np.empty(-(-size // granule) + 1, np.int64)
+    begin[:-1], begin[-1] = np.searchsorted(first, position[::granule]), len(first)
+    return records, begin

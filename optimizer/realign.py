@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from math import prod
 from types import MappingProxyType
@@ -148,6 +148,7 @@ class Realigned(NamedTuple):
         return self._replace(op=self.op.with_dimensions(tuple(dims)))
 
 
+@lru_cache(maxsize=4096)  # candidates of several searches are the same operation
 def cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
     that it gets runs it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ class Regime(NamedTuple):
     why: str
 
 
+@lru_cache(maxsize=1024)  # estimates ask before the passes do
 def choose(op: TensorOp, machine: Machine) -> Regime:
     """Pick the kind of schedule from static facts."""
     if op.main in CONTRACTIONS:

@@ -91,7 +91,7 @@ class _Binder(CopyWords):
             if isinstance(step, Loop):
                 words = self._loop(step, blocks, region)
             elif isinstance(step, Pack):
-                words = self._call(self._copy_kernel(step), self._pack_words(step), "always")
+                words = self._call(self._packing(step).kernel, self._pack_words(step), "always")
             else:
                 words = self._call(step.kernel, self._descriptor(step), step.when)
             words[Node.NEXT] = following

@@ -10,6 +10,7 @@ Source: D. A. Matthews, "High-Performance Tensor Contraction without Transpositi
 from __future__ import annotations
 
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,29 @@ MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does
 
 def pack_kernel(schedule: Schedule, pack: Pack, target: Target) -> CopyKernel:
     """The kernel that a pack of a schedule runs."""
-    return CopyWords(schedule, target)._copy_kernel(pack)
+    return CopyWords(schedule, target)._packing(pack).kernel
+
+
+class _Packing(NamedTuple):
+    """How a tensor gets into its panels.
+
+    way: `along` where the lanes are consecutive in the source (or nothing is), `across` where the
+    depth is, `within` where another part of the lanes is than the fastest: lanes are then
+    transposed with lanes. together: lanes that are moved as one wide element. group: see `_group`.
+    """
+
+    way: str
+    together: int
+    group: int
+    kernel: CopyKernel
 
 
 class CopyWords(ScheduleTables):
     """Writes the descriptors of copy kernels."""
+
+    def __init__(self, schedule: Schedule, target: Target) -> None:
+        super().__init__(schedule, target)
+        self._packings: dict[Pack, _Packing] = {}
 
     def _copy_words(self, call: Call) -> Words:
         """A copy between two layouts: positions of both axes by absolute tables."""
@@ -71,42 +90,40 @@ class CopyWords(ScheduleTables):
                 block = min(block, step.block)
         return block
 
-    def _copy_kernel(self, pack: Pack) -> CopyKernel:
+    def _packing(self, pack: Pack) -> _Packing:
+        """How a pack is done, decided once."""
+        if pack not in self._packings:
+            together, group = self._together(pack), self._group(pack)
+            way = "across" if together > 1 else self._way(pack, group)
+            run = pack.width // together if way == "across" else group
+            kernel = self._copy_kernel(
+                pack, way, together, LARGEST_TILE if way == "along" else _tile(run)
+            )
+            self._packings[pack] = _Packing(way, together, group, kernel)
+        return self._packings[pack]
+
+    def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
         kind = element(tensor.dtype)
-        if (count := self._together(pack)) > 1:
-            wide = WIDE[count * kind.size]
-            return CopyKernel(wide, wide, "across", tile=self._tile(pack))
+        if together > 1:
+            wide = WIDE[together * kind.size]
+            return CopyKernel(wide, wide, "across", tile=tile)
         return CopyKernel(
             tensor.dtype,
             kind.accumulator.name,
-            "along" if self._way(pack) == "along" else "across",
+            "along" if way == "along" else "across",
             conj=tensor.conj and kind.parts == 2,
             planar=kind.parts == 2,
-            tile=self._tile(pack),
+            tile=tile,
         )
 
-    def _tile(self, pack: Pack) -> int:
-        """Lanes of the tiles that a pack transposes: runs of a panel's lanes fill them. Where only
-        pairs would, parts of large tiles are fewer."""
-        way = self._way(pack)
-        if way == "along":
-            return LARGEST_TILE
-        run = pack.width // self._together(pack) if way == "across" else self._group(pack)
-        filled = run & -run
-        return min(LARGEST_TILE, filled) if filled > 2 else LARGEST_TILE
-
-    def _way(self, pack: Pack) -> str:
-        """How a tensor gets into its panels: `along` where the lanes are consecutive in the source
-        (or nothing is), `across` where the depth is, `within` where another part of the lanes
-        is than the fastest: lanes are then transposed with lanes."""
-        if self._together(pack) > 1:
-            return "across"
+    def _way(self, pack: Pack, group: int) -> str:
+        """The way of a pack (`_Packing`) that moves elements one by one."""
         lanes, depth = (self._tabled_axis(name) for name in (pack.lanes, pack.depth))
         consecutive = [d.strides[pack.tensor] == 1 for d in lanes.dimensions]
         if any(d.strides[pack.tensor] == 1 for d in depth.dimensions) and not any(consecutive[-1:]):
             return "across"
-        grouped = self._group(pack) >= MIN_GROUP and are_alike(self.schedule.axis(pack.lanes))
+        grouped = group >= MIN_GROUP and are_alike(self.schedule.axis(pack.lanes))
         if any(consecutive[:-1]) and grouped:
             return "within"
         return "along"
@@ -129,11 +146,12 @@ class CopyWords(ScheduleTables):
 
     def _group(self, pack: Pack) -> int:
         """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
-        return gcd(pack.width, self._tabled_axis(pack.lanes).dimensions[-1].size)
+        dims = self._tabled_axis(pack.lanes).dimensions
+        return gcd(pack.width, dims[-1].size) if dims else 1
 
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
-        kernel, way = self._copy_kernel(pack), self._way(pack)
+        way, count, _, kernel = self._packing(pack)
         size, kind = self._element(t).size, self._element(t).accumulator
         step = kind.part if kernel.planar else kind.size
         product = next(
@@ -161,7 +179,6 @@ class CopyWords(ScheduleTables):
             block, order = panels.depth_block, np.arange(len(deep))
             if are_alike(self.schedule.axis(pack.depth)):
                 order = np.lexsort((deep, order // block))
-            count = self._together(pack)
             found = chunks(deep[order], size * count, vector, block)
             self._set_x(words, pack.depth, found, block, depth[order])
             self._set_y(words, pack.lanes, read[::count], lanes[::count])
@@ -200,7 +217,7 @@ class CopyWords(ScheduleTables):
     def _set_within(self, words: Words, pack: Pack, lanes: Words, step: int, vector: int) -> None:
         """X: the groups of a block in the order of their addresses, so that they form runs along
         the consecutive dimension; Y: the lanes of a group; Z: the depth."""
-        t, group = pack.tensor, self._group(pack)
+        t, group = pack.tensor, self._packing(pack).group
         source, size = self._offsets(pack.lanes, t), self._element(t).size
         starts = np.arange(0, len(source), group)
         blocks = starts - self._in_block(pack.lanes, pack)[starts]
@@ -216,6 +233,13 @@ class CopyWords(ScheduleTables):
         inside = np.arange(group, dtype=np.int64) * step
         self._set_y(words, "", source[:group], inside)
         self._set_y_chunks(words, chunks(inside, step, vector, group), group)
+
+
+def _tile(run: int) -> int:
+    """Lanes of the tiles that a pack transposes, of so many lanes of a panel that lie in a run: the
+    run fills them. Where only pairs would, parts of large tiles are fewer."""
+    filled = run & -run
+    return min(LARGEST_TILE, filled) if filled > 2 else LARGEST_TILE
 
 
 LEFT = 2  # positions at the end of a run that are moved one by one
