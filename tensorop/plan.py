@@ -59,7 +59,7 @@ class Plan:
         self.spec, self.threads = spec, threads
         self._layouts, self._options = layouts, options
         self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
-        self._way = _Way(spec, layouts, options, threads, self._call)
+        self._python = _PythonCall(spec, layouts, options, threads, self._call)
 
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
@@ -80,7 +80,7 @@ class Plan:
         TypeError
             An operand has another dtype.
         """
-        return self._way(*operands, out=out, alpha=alpha, beta=beta)
+        return self._python(*operands, out=out, alpha=alpha, beta=beta)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -184,8 +184,9 @@ class _NativePlan(Plan):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        way = self._way
-        self.__call__ = self._call.known_by(way.key, way) or way  # type: ignore[method-assign]
+        python = self._python
+        native = self._call.known_by(python.key, python)
+        self.__call__ = native or python  # type: ignore[method-assign]
 
     @property
     def __signature__(self) -> Any:
@@ -194,7 +195,7 @@ class _NativePlan(Plan):
         return inspect.signature(super().__call__)
 
 
-class _Way:
+class _PythonCall:
     """What a plan does by Python: all calls, or those that generated code does not know yet. It
     does not know its plan, which would then be its own owner's."""
 
