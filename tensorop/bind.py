@@ -1,14 +1,12 @@
 """Bind a schedule to machine words: nodes for the driver, descriptors and tables for the kernels.
 
-In goes a `Schedule`, out comes a `Bound`: the address of the first node, a frame to start from, and
-how much scratch a call needs. Every kernel the schedule names is loaded or compiled here if it does
-not exist yet. A Bound is immutable and holds no scratch: any number of threads can run it at once.
+In goes a `Schedule`, out comes a `Bound` (runtime.py), which is data only: no address is in it, and
+no kernel is loaded or compiled yet.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,35 +17,21 @@ from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, When
 from tensorop.jit.batch_abi import BatchKernel, BatchWord
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
-from tensorop.jit.library import kernel_address
+from tensorop.jit.image import REFERENCE
+from tensorop.jit.kernel import Kernel
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.touch import item_rows
+from tensorop.runtime import Bound
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
 
 
-class Bound(NamedTuple):
-    """A schedule as words.
-
-    node: address of the first node. frame: the words a call starts from (addresses of the operands
-    are added by the call). scratch: bytes, and at which offset each slot's buffer begins.
-    """
-
-    node: int
-    frame: Words
-    scratch_bytes: int
-    scratch_slots: tuple[tuple[int, int], ...]
-    long: bool
-    shares: int
-    kept: tuple[Words, ...]
-
-
 def bind(schedule: Schedule, target: Target) -> Bound:
-    """Compile what is missing and write the words.
+    """Write the words.
 
     Parameters
     ----------
@@ -75,17 +59,18 @@ class _Binder(CopyWords):
             used += panels.bytes * (self.schedule.shares if panels.private else 1)
         work = self._work(self.schedule.body, dict(self.sizes))
         return Bound(
-            node,
+            node - REFERENCE,
             frame,
+            self.image.words(),
+            self.image.kernels,
             used,
             tuple(slots),
             work >= LONG_WORK,
             self.schedule.shares,
-            tuple(self.kept),
         )
 
     def _body(self, body: tuple[Step, ...], blocks: dict[str, int], region: bool) -> int:
-        """Write a body, last step first; the address of its first node."""
+        """Write a body, last step first; a reference to its first node."""
         following = 0
         for step in reversed(body):
             if isinstance(step, Loop):
@@ -95,14 +80,14 @@ class _Binder(CopyWords):
             else:
                 words = self._call(step.kernel, self._descriptor(step), step.when)
             words[Node.NEXT] = following
-            following = self._keep(words)
+            following = self.image.keep(words)
         return following
 
-    def _call(self, kernel: object, descriptor: Words, when: str) -> Words:
+    def _call(self, kernel: Kernel, descriptor: Words, when: str) -> Words:
         words = np.zeros(Node.WORDS, np.int64)
         words[Node.KIND] = NodeKind.CALL
-        words[Node.KERNEL] = kernel_address(kernel, self.target)  # type: ignore[arg-type]
-        words[Node.DESCRIPTOR] = self._keep(descriptor)
+        words[Node.KERNEL] = self.image.kernel(kernel)
+        words[Node.DESCRIPTOR] = self.image.keep(descriptor)
         words[Node.WHEN] = When[when.upper()]
         return words
 
@@ -145,7 +130,7 @@ class _Binder(CopyWords):
             depth, innermost = depth + 1, innermost.body[0]
         words = np.zeros(Node.WORDS, np.int64)
         words[Node.KIND] = NodeKind.REGION
-        words[Node.CHILD] = self._keep(self._loop(loop, blocks, True))
+        words[Node.CHILD] = self.image.keep(self._loop(loop, blocks, True))
         words[Node.DEPTH] = depth
         words[Node.SHARES] = self.schedule.shares
         private = [(PACK_SLOTS[t], p.bytes, 0) for t, p in self.panels.items() if p.private]
@@ -231,7 +216,8 @@ class _Binder(CopyWords):
             size = self._element(out).size
             rows = kernel.rows(self.target)
             records, begin = chunks(self._offsets(m, out), size, kernel.lanes(self.target), rows)
-            words[d.C_M_CHUNKS], words[d.C_M_BEGIN] = self._keep(records), self._keep(begin)
+            words[d.C_M_CHUNKS] = self.image.keep(records)
+            words[d.C_M_BEGIN] = self.image.keep(begin)
         return words
 
     def _next_block(self, call: Call) -> int:
@@ -282,6 +268,7 @@ class _Binder(CopyWords):
             offsets = np.add.outer(offsets, steps).ravel()
         words = np.zeros(TouchWord.WORDS, np.int64)
         words[TouchWord.SLOT], words[TouchWord.AXIS] = self._slot(tensor), AXIS_SLOTS[name]
-        words[TouchWord.TABLE], words[TouchWord.ROWS] = self._keep(np.sort(offsets)), offsets.size
+        words[TouchWord.TABLE] = self.image.keep(np.sort(offsets))
+        words[TouchWord.ROWS] = offsets.size
         words[TouchWord.STEP] = self._step(name, tensor)
         return words

@@ -166,7 +166,7 @@ class CopyWords(ScheduleTables):
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
         words[d.WIDTH], words[d.ROW] = pack.width, panels.row
-        words[d.LANES_TARGET] = self._keep(lanes)
+        words[d.LANES_TARGET] = self.image.keep(lanes)
         words[d.LANES_AXIS], words[d.DEPTH_AXIS] = AXIS_SLOTS[pack.lanes], AXIS_SLOTS[pack.depth]
         vector = kernel.lanes(self.target)
         read, deep = self._offsets(pack.lanes, t), self._offsets(pack.depth, t)
@@ -196,23 +196,23 @@ class CopyWords(ScheduleTables):
         """X, whose `chunks` have been found."""
         d = CopyDescriptor
         words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[name], granule
-        words[d.X_CHUNKS], words[d.X_BEGIN] = map(self._keep, found)
-        words[d.X_TARGET] = self._keep(target)
+        words[d.X_CHUNKS], words[d.X_BEGIN] = map(self.image.keep, found)
+        words[d.X_TARGET] = self.image.keep(target)
 
     def _set_y(self, words: Words, name: str, source: Words, target: Words) -> None:
         d = CopyDescriptor
         words[d.Y_AXIS] = AXIS_SLOTS[name]
-        words[d.Y_SOURCE], words[d.Y_TARGET] = self._keep(source), self._keep(target)
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self.image.keep(source), self.image.keep(target)
 
     def _set_y_chunks(self, words: Words, found: tuple[Words, Words], granule: int) -> None:
         d = CopyDescriptor
-        words[d.Y_CHUNKS], words[d.Y_BEGIN] = map(self._keep, found)
+        words[d.Y_CHUNKS], words[d.Y_BEGIN] = map(self.image.keep, found)
         words[d.Y_GRANULE] = granule
 
     def _set_z(self, words: Words, name: str, source: Words, target: Words) -> None:
         d = CopyDescriptor
         words[d.Z_AXIS] = AXIS_SLOTS[name]
-        words[d.Z_SOURCE], words[d.Z_TARGET] = self._keep(source), self._keep(target)
+        words[d.Z_SOURCE], words[d.Z_TARGET] = self.image.keep(source), self.image.keep(target)
 
     def _set_within(self, words: Words, pack: Pack, lanes: Words, step: int, vector: int) -> None:
         """X: the groups of a block in the order of their addresses, so that they form runs along

@@ -16,6 +16,8 @@ from tensorop.jit.abi import AxisSlot, Slot
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit.image import Image
+from tensorop.jit.kernel import Kernel
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of
@@ -55,7 +57,7 @@ class ScheduleTables:
 
     def __init__(self, schedule: Schedule, target: Target) -> None:
         self.schedule, self.target, self.op = schedule, target, schedule.op
-        self.kept: list[Words] = []
+        self.image: Image[Kernel] = Image()
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
         self.tables: dict[tuple[str, int], int] = {}
@@ -121,11 +123,6 @@ class ScheduleTables:
     def _axis(self, name: str) -> Axis:
         return self.schedule.axis(name) if name else Axis("", DimType.C, ())
 
-    def _keep(self, words: Words) -> int:
-        words = np.ascontiguousarray(words, np.int64)
-        self.kept.append(words)
-        return int(words.ctypes.data)
-
     def _window(self, axis: Axis) -> Axis:
         """What tables have of an axis: the part that a loop counts anew in."""
         loops = [step for _, step in self.schedule.steps() if isinstance(step, Loop)]
@@ -138,10 +135,10 @@ class ScheduleTables:
         return offsets(self._tabled_axis(name), tensor, self._element(tensor).size)
 
     def _table(self, name: str, tensor: int) -> int:
-        """The address of an axis' table of byte offsets in a tensor."""
+        """An axis' table of byte offsets in a tensor."""
         key = (name, tensor)
         if key not in self.tables:
-            self.tables[key] = self._keep(self._offsets(name, tensor))
+            self.tables[key] = self.image.keep(self._offsets(name, tensor))
         return self.tables[key]
 
     def _step(self, name: str, tensor: int) -> int:

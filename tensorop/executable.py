@@ -22,6 +22,7 @@ from tensorop.divided import DividedSum
 from tensorop.explain import describe, summary
 from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.library import kernel_address
 from tensorop.known import forget, known_by, learn
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.divide import divide
@@ -31,7 +32,7 @@ from tensorop.optimizer.pipeline import SHARE_WORK, Stage, plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Operand, Runnable
-from tensorop.runtime import Prepared, Words, prepare, run, scalars
+from tensorop.runtime import Prepared, Words, run, scalars
 from tensorop.threads import get_num_threads
 from tensorop.widened import Widened, cuts_sums
 
@@ -155,18 +156,11 @@ class Executable:
 
     def _prepare(self, stage: Stage, threads: int) -> _Ready:
         global _tables
-        bound = bind(stage.schedule, host_machine().target)
-        _tables += sum(words.nbytes for words in bound.kept)
-        plan = prepare(
-            bound.node,
-            bound.frame,
-            scratch_bytes=bound.scratch_bytes,
-            scratch_slots=bound.scratch_slots,
-            long=bound.long,
-            threads=min(threads, bound.shares),
-            defaults=self._defaults,
-            keep=bound,
-        )
+        target = host_machine().target
+        bound = bind(stage.schedule, target)
+        _tables += bound.words.nbytes
+        kernels = [kernel_address(kernel, target) for kernel in bound.kernels]
+        plan = bound.placed(kernels, threads, self._defaults)
         return _Ready(stage.schedule, plan, self._sources(stage), stage.main)
 
     def _sources(self, stage: Stage) -> tuple[int, int, int, int]:

@@ -29,6 +29,7 @@ from tensorop.jit.abi import (
     Frame,
 )
 from tensorop.jit.entry import Launch, Operand, machine
+from tensorop.jit.image import placed
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Scalar = np.generic | np.ndarray[Any, Any]
@@ -49,6 +50,39 @@ class Prepared(NamedTuple):
     address: int
     scratch_bytes: int
     kept: tuple[object, ...]
+
+
+class Bound(NamedTuple):
+    """A plan as words that may lie anywhere: see `jit/image.py`.
+
+    node: where in `words`, in bytes, the first node is. frame: the words a call starts from
+    (addresses of the operands are added by the call). kernels: what `words` call. scratch: bytes,
+    and at which offset each slot's buffer begins. long: see `prepare`. shares: how many threads can
+    share a call.
+    """
+
+    node: int
+    frame: Words
+    words: Words
+    kernels: tuple[Any, ...]
+    scratch_bytes: int
+    scratch_slots: tuple[tuple[int, int], ...]
+    long: bool
+    shares: int
+
+    def placed(self, kernels: Sequence[int], threads: int, defaults: Words | None) -> Prepared:
+        """The plan, ready to be launched; kernels: their addresses. For the rest see `prepare`."""
+        words = placed(self.words, kernels)
+        return prepare(
+            words.ctypes.data + self.node,
+            self.frame,
+            scratch_bytes=self.scratch_bytes,
+            scratch_slots=self.scratch_slots,
+            long=self.long,
+            threads=min(threads, self.shares),
+            defaults=defaults,
+            keep=words,
+        )
 
 
 def prepare(

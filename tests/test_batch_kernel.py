@@ -17,10 +17,11 @@ from tensorop import reference
 from tensorop.bind import bind
 from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, Slot
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, tile_of
 from tensorop.jit.compiler import assembly
 from tensorop.jit.generate import generate
+from tensorop.jit.image import KERNEL, REFERENCE
 from tensorop.jit.library import kernel_address
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -29,6 +30,7 @@ from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.touch import item_rows
+from tensorop.runtime import Bound
 from tests.stream_calls import DTYPES, TARGETS, Block, numpy_dtype, wider
 from tests.test_blocked import execute
 
@@ -262,7 +264,7 @@ def test_exactly_the_block_is_asked_for() -> None:
     along = schedule.axis("X").dimensions[0]
     for tensor in range(3):
         assert prod(d.size for d in item_rows(schedule.op, tensor, along)) == 20
-    tables = touch_tables(bind(schedule, current_target()).kept)
+    tables = touch_tables(bind(schedule, current_target()))
     assert len(tables) == 3
     for table in tables:
         np.testing.assert_array_equal(table, np.arange(20) * 300 * 20 * 4)
@@ -285,11 +287,16 @@ def test_touching_is_asking(kernel: TouchKernel) -> None:
     assert "vmov" not in text
 
 
-def touch_tables(kept: tuple[NDArray[np.int64], ...]) -> list[NDArray[np.int64]]:
-    """The tables that the descriptors of touches among some records point to."""
-    addresses = {record.ctypes.data: record for record in kept}
-    words = [r for r in kept if len(r) == TouchWord.WORDS and int(r[TouchWord.TABLE]) in addresses]
-    return [addresses[int(r[TouchWord.TABLE])][: int(r[TouchWord.ROWS])] for r in words]
+def touch_tables(bound: Bound) -> list[NDArray[np.int64]]:
+    """The tables that the descriptors of touches point to."""
+
+    def at(reference: np.int64) -> NDArray[np.int64]:
+        return bound.words[(reference - REFERENCE) // 8 :]
+
+    touches = [KERNEL + i for i, k in enumerate(bound.kernels) if isinstance(k, TouchKernel)]
+    calls = np.flatnonzero(np.isin(bound.words, touches)) - Node.KERNEL
+    found = [at(bound.words[call + Node.DESCRIPTOR]) for call in calls]
+    return [at(words[TouchWord.TABLE])[: words[TouchWord.ROWS]] for words in found]
 
 
 @settings(max_examples=20, deadline=None)

@@ -16,13 +16,14 @@ from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Call, Dimension, DimType, Loop, Pack, Primitive, Schedule, Tensor, TensorOp
+from tensorop.jit.library import kernel_address
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import touch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import orient
-from tensorop.runtime import prepare, run, scalars
+from tensorop.runtime import run, scalars
 from tests.strategies import numpy_dtype
 from tests.test_golden import AVX512
 
@@ -58,16 +59,8 @@ def draw(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[A
 def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> None:
     dtype = np.dtype(np.float32) if buffers[0].dtype == np.float16 else buffers[0].dtype
     bound = bind(schedule, current_target())
-    plan = prepare(
-        bound.node,
-        bound.frame,
-        scratch_bytes=bound.scratch_bytes,
-        scratch_slots=bound.scratch_slots,
-        long=True,
-        threads=threads,
-        defaults=scalars(dtype.type(1), dtype.type(0)),
-        keep=bound,
-    )
+    kernels = [kernel_address(kernel) for kernel in bound.kernels]
+    plan = bound._replace(long=True).placed(kernels, threads, scalars(dtype.type(1), dtype.type(0)))
     in0, in1, out = buffers
     run(plan, *((in1, in0) if schedule.swapped else (in0, in1)), out)
 

@@ -27,6 +27,7 @@ from tensorop.ir import (
 )
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
+from tensorop.jit.library import kernel_address
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import current_target
 from tensorop.optimizer import window
@@ -35,7 +36,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.permute import PAGE, permute
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
-from tensorop.runtime import prepare, run, scalars
+from tensorop.runtime import run, scalars
 from tests.strategies import numpy_dtype
 
 HOST = host_machine()
@@ -68,16 +69,8 @@ def operation(source: NDArray[Any], out: NDArray[Any], dtype: str) -> TensorOp:
 def execute(schedule: Schedule, arrays: list[NDArray[Any]], threads: int) -> None:
     bound = bind(schedule, current_target())
     one = arrays[0].dtype.type(1)
-    plan = prepare(
-        bound.node,
-        bound.frame,
-        scratch_bytes=max(bound.scratch_bytes, 1),
-        scratch_slots=bound.scratch_slots,
-        long=True,
-        threads=threads,
-        defaults=scalars(one, one),
-        keep=bound,
-    )
+    kernels = [kernel_address(kernel) for kernel in bound.kernels]
+    plan = bound._replace(long=True).placed(kernels, threads, scalars(one, one))
     source, out = arrays
     run(plan, source, 0, out)
 
