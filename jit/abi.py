@@ -37,7 +37,7 @@ class Slot(IntEnum):
     SPARE1 = 7
 
 
-class Frame(IntEnum):
+class Frame:
     """The other words of a frame. `START + a` and `SIZE + a` belong to axis slot `a`."""
 
     START = 8  # first element of the axis in the current block, counted from the axis' beginning
@@ -85,7 +85,7 @@ class When(IntEnum):
     LAST = 2  # only while Frame.LAST is 1
 
 
-class Node(IntEnum):
+class Node:
     """Words of a node.
 
     LOOP: for i = 0, BLOCK, 2 BLOCK, ... < extent, where extent is EXTENT if AXIS is -1 or
@@ -142,7 +142,7 @@ class Node(IntEnum):
     WORDS = 32
 
 
-class CallRecord(IntEnum):
+class CallRecord:
     """Words of a call record.
 
     POLL: while the owning thread runs, at the loops marked POLL, before each of its shares and
@@ -171,6 +171,6 @@ class CallRecord(IntEnum):
 
 BETA_IS_ONE = 2  # in CallRecord.READS_OUT
 # A prepared plan: the call record, then the frame, that every call starts from.
-FRAME_AT = int(CallRecord.WORDS)
+FRAME_AT = CallRecord.WORDS
 PREPARED_WORDS = CallRecord.WORDS + Frame.WORDS
-SCALAR_WORDS = int(CallRecord.CANCEL)  # alpha, beta, READS_OUT, SCALES
+SCALAR_WORDS = CallRecord.CANCEL  # alpha, beta, READS_OUT, SCALES

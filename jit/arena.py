@@ -14,10 +14,25 @@ import os
 import sys
 from collections.abc import Callable
 from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p, get_errno, memmove
+from typing import NamedTuple
 
 _CHUNK = 4 << 20
 _PAGE = 4096
 _FIXED = 0x10  # MAP_FIXED, which Python does not name
+
+
+class Linked(NamedTuple):
+    """A block that is not leaf code.
+
+    code: whole pages, read-only. size: of all of the block; what is behind the code is writable,
+    and zero but for the slots. functions: their offsets. slots: where in the block an address has
+    to be written, and which: that of a function of the process, or an offset in the block.
+    """
+
+    code: bytes
+    size: int
+    functions: dict[str, int]
+    slots: list[tuple[int, str | int]]
 
 
 class Arena:

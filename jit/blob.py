@@ -15,6 +15,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tensorop.jit.arena import Linked
+
 PAGE = 4096  # of memory that is protected in one way
 _PROGBITS, _SYMTAB, _RELA, _NOBITS = 1, 2, 4, 8
 _WRITE, _ALLOC = 1, 2
@@ -23,20 +25,6 @@ _X86_PC_RELATIVE = {_X86_PC32, 4}  # R_X86_64_PC32, R_X86_64_PLT32
 _X86_SLOT_RELATIVE = {9, 41, 42}  # R_X86_64_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX
 _X86_JUMP = b"\xff\x25"  # jmp [rip + offset of 32 bits]
 _X86_64, _AARCH64 = 62, 183
-
-
-class Linked(NamedTuple):
-    """A block that is not leaf code.
-
-    code: whole pages, read-only. size: of all of the block; what is behind the code is writable,
-    and zero but for the slots. functions: their offsets. slots: where in the block an address has
-    to be written, and which: that of a function of the process, or an offset in the block.
-    """
-
-    code: bytes
-    size: int
-    functions: dict[str, int]
-    slots: list[tuple[int, str | int]]
 
 
 class _Section(NamedTuple):

@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def python_functions() -> dict[str, int]:
     }
 
 
-class Foreign(IntEnum):
+class Foreign:
     """Addresses that differ from process to process: objects that live for ever, and functions of
     numpy. The code has a table of them, so that it can be kept on disk; `know` fills it."""
 
@@ -61,6 +60,7 @@ class Foreign(IntEnum):
     NEW_ARRAY = 4  # functions of numpy's C API
     AS_SCALAR = 5
     OUT = 6  # the keyword, as code that was compiled has it
+    WORDS = 7
 
 
 _OUT = sys.intern("out")

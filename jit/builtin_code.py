@@ -30,7 +30,7 @@ def emit_python(module: ir.Module, target: Target) -> None:
     """Write the built-in's functions into a module that has the plain entries."""
     main = ir.GlobalVariable(module, WORD, "main_thread")
     main.initializer = ir.Constant(WORD, 0)
-    table = ir.GlobalVariable(module, ir.ArrayType(WORD, len(Foreign)), "foreign")
+    table = ir.GlobalVariable(module, ir.ArrayType(WORD, Foreign.WORDS), "foreign")
     table.initializer = ir.Constant(table.value_type, None)
     code, _ = function(module, target, "entry.foreign")
     code.finish(code.builder.ptrtoint(symbol("foreign"), WORD))
@@ -40,7 +40,7 @@ def emit_python(module: ir.Module, target: Target) -> None:
     _emit_python(module, target)
 
 
-def foreign(code: Code, what: Foreign) -> Value:
+def foreign(code: Code, what: int) -> Value:
     """An address of the table."""
     return code.pointer(symbol("foreign"), what)
 
@@ -170,7 +170,7 @@ def text(module: ir.Module, name: str, content: str) -> Value:
     return symbol(name)
 
 
-def raise_error(code: Code, kind: Foreign, message: Value) -> None:
+def raise_error(code: Code, kind: int, message: Value) -> None:
     """Return to Python with an exception."""
     code.call("PyErr_SetString", VOID, [foreign(code, kind), message])
     code.leave(ir.Constant(POINTER, None))

@@ -12,7 +12,8 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from tensorop.debug import Level, show
-from tensorop.jit.blob import Linked, flatten, link
+from tensorop.jit.arena import Linked
+from tensorop.jit.blob import flatten, link
 from tensorop.jit.generate import generate
 from tensorop.jit.guard import lock, take_too
 from tensorop.jit.kernel import Kernel

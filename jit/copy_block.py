@@ -46,7 +46,7 @@ class Block(ABC):
     def _pointer(self, word: CopyDescriptor) -> Value:
         return self.code.pointer(self.code.descriptor, word)
 
-    def _of_axis(self, base: Frame, axis: CopyDescriptor) -> Value:
+    def _of_axis(self, base: int, axis: CopyDescriptor) -> Value:
         """START or SIZE of an axis."""
         return self.code.word(self.code.frame, self.code.add(self._word(axis), base))
 

@@ -219,7 +219,7 @@ class Flush:
                 place = code.at(target, code.word(self.table, n))
                 stored.store(result.finished(sums, combined(number, place)), place, count)
 
-        def scalar(word: CallRecord) -> Number:
+        def scalar(word: int) -> Number:
             one = Arithmetic(code, self.element.accumulator, 1)
             return sums.splat(one.load(code.at(result.call, word * WORD_BYTES)))
 

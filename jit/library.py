@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tensorop.debug import Level, wants
 from tensorop.errors import whole
 from tensorop.jit import store
-from tensorop.jit.arena import Arena
-from tensorop.jit.blob import Linked
+from tensorop.jit.arena import Arena, Linked
 from tensorop.jit.guard import lock, run_in_child
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target, current_target
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _addresses: dict[Hashable, int] = {}
+_kept: dict[str, int] = {}  # by what the store knows them as
 _arena = Arena()
 run_in_child(_arena.abandon)
 _START = struct.Struct("<q")  # where the function begins, before a kernel's code
@@ -61,6 +61,18 @@ def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
     return address
 
 
+def kept_address(description: str, target: Target) -> int | None:
+    """The address of a kernel by the `repr` of its description, None where it is not on disk."""
+    what = _what(description, target)
+    with lock:
+        if what not in _kept:
+            kept = store.load(what) if _has_arena() else None
+            if kept is None:
+                return None
+            _place_leaf(what, kept)
+        return _kept[what]
+
+
 def kernels_loaded() -> int:
     """How many kernels this process has compiled, or found on disk: campaigns count them."""
     return len(_addresses)
@@ -80,15 +92,28 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
         if not _has_arena():
             name = kernel.name
             return _load_object(lambda: _generate(kernel, target), target, [name], {}, "")[name]
-        what = f"{target!r}\n{kernel!r}"
+        what = _what(repr(kernel), target)
+        if keeps and what in _kept:
+            return _kept[what]
         kept = store.load(what) if keeps else None
         if kept is not None:
-            (start,) = _START.unpack_from(kept)
-            return _arena.add(kept[_START.size :]) + int(start)
+            return _place_leaf(what, kept)
         start, code = _compiler().leaf_code(kernel, target)
         if keeps:
             store.save(what, _START.pack(start) + code)
         return _arena.add(code) + int(start)
+
+
+def _what(description: str, target: Target) -> str:
+    """How the store knows a kernel."""
+    return f"{target!r}\n{description}"
+
+
+def _place_leaf(what: str, kept: bytes) -> int:
+    """Put a kernel from the disk where it can run; its address."""
+    (start,) = _START.unpack_from(kept)
+    _kept[what] = address = _arena.add(kept[_START.size :]) + int(start)
+    return address
 
 
 def _generate(kernel: Kernel, target: Target) -> ir.Module:

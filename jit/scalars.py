@@ -23,7 +23,7 @@ class Scalars:
         self._scales = code.nonzero(code.word(call, CallRecord.SCALES))
         self._first = first = code.nonzero(code.word(code.frame, Frame.FIRST))
 
-        def factor(word: CallRecord, asked: Value) -> Number:
+        def factor(word: int, asked: Value) -> Number:
             given, one = plain.load(code.at(call, word * WORD)), plain.constant(1)
             return tuple(code.builder.select(asked, a, b) for a, b in zip(given, one, strict=True))
 

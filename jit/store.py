@@ -1,4 +1,4 @@
-"""Compiled code on disk, so that the next process need not compile it.
+"""Compiled code, and what else takes long to make, on disk for the next process.
 
     <cache folder>/code/<hash>.bin
 
@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 
@@ -75,10 +75,13 @@ def clear() -> int:
 
 def load(what: str) -> bytes | None:
     """What was kept under a description, None where nothing was."""
-    if not CACHE.value:
-        return None
+    with contextlib.suppress(OSError):
+        return _load(_key(what)) if CACHE.value else None
+    return None
+
+
+def _load(key: bytes) -> bytes | None:
     try:
-        key = _key(what)
         if not _ours(os.stat(folder())):
             return None
         with open(_path(key), "rb") as file:
@@ -94,10 +97,13 @@ def load(what: str) -> bytes | None:
 def save(what: str, content: bytes) -> None:
     """Keep something under a description, if that is possible. The description says what code
     depends on, beside the generators and llvmlite: the target."""
-    if not CACHE.value:
-        return
     with contextlib.suppress(OSError):
-        key = _key(what)
+        if CACHE.value:
+            _save(_key(what), content)
+
+
+def _save(key: bytes, content: bytes) -> None:
+    with contextlib.suppress(OSError):
         os.makedirs(root(), exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder(), mode=0o700)
@@ -137,14 +143,46 @@ def _key(what: str) -> bytes:
     return f"{_facts()}\n{what}".encode()
 
 
+def digest(paths: Sequence[str]) -> str:
+    """A digest of the content of files. They are read once: it is kept on disk for as long as
+    nobody touches them."""
+    states = [os.stat(path) for path in paths]
+    touched = [
+        (path, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+        for path, s in zip(paths, states, strict=True)
+    ]
+    key = f"digest of {touched}".encode()
+    kept = _load(key) if CACHE.value else None
+    if kept is not None:
+        return kept.decode()
+    content = blake2b(digest_size=_DIGEST)
+    for path in paths:
+        with open(path, "rb") as file:
+            content.update(file.read())
+    if CACHE.value:
+        _save(key, content.hexdigest().encode())
+    return content.hexdigest()
+
+
+def modules(folder: str) -> list[str]:
+    """The Python files of a folder."""
+    return [os.path.join(folder, n) for n in sorted(os.listdir(folder)) if n.endswith(".py")]
+
+
+def hashed(text: str) -> bytes:
+    """A short digest of a text."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
 @lru_cache(maxsize=1)
 def _facts() -> str:
     """What all code of this process depends on."""
-    source = blake2b(digest_size=_DIGEST)
-    for path in _sources():
-        with open(path, "rb") as file:
-            source.update(file.read())
-    return f"{source.hexdigest()} {__version__} {_llvmlite()}"
+    return f"{digest(_sources())} {__version__} {_llvmlite()}"
+
+
+def _sources() -> list[str]:
+    """The files of the generators, and of the descriptions that they read."""
+    return [*modules(os.path.dirname(__file__)), ir.__file__]
 
 
 def _llvmlite() -> str:
@@ -161,13 +199,6 @@ def _llvmlite() -> str:
             path = os.path.join(place, "binding", name)
             facts.append(f"{path} {os.stat(path).st_size} {os.stat(path).st_mtime_ns}")
     return "\n".join(facts)
-
-
-def _sources() -> Iterator[str]:
-    """The files of the generators, and of the descriptions that they read."""
-    here = os.path.dirname(__file__)
-    yield from (os.path.join(here, n) for n in sorted(os.listdir(here)) if n.endswith(".py"))
-    yield ir.__file__
 
 
 def _keep_within_limit() -> None:

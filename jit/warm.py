@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ FUNCTIONS = ["entry.warm", "entry.warm_table", "entry.plan"]
 _NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
 
 
-class Array(IntEnum):
+class Array:
     """Words that describe an array. LOW and HIGH: bytes from its first element to the lowest one,
     and to behind the highest one."""
 
@@ -38,7 +37,7 @@ class Array(IntEnum):
     WORDS = STRIDES + MAX_RANK
 
 
-class Record(IntEnum):
+class Record:
     """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
     FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B."""
 

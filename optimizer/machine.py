@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target, current_target
@@ -18,11 +18,11 @@ _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _CPU_FACTS = "/proc/cpuinfo"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
+SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """What the passes know of the host.
 
     l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each

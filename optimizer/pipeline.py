@@ -32,7 +32,7 @@ from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
-from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.machine import SHARE_WORK, Machine
 from tensorop.optimizer.nest import nest
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
@@ -44,8 +44,6 @@ from tensorop.optimizer.split import split_size
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
 from tensorop.optimizer.widen import widen
-
-SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 
 
 class Stage(NamedTuple):

@@ -101,7 +101,9 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="FILE", help="where to write it (default: print it)")
     report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
     commands.add_parser("info", help="the machine, the versions and the settings in force")
-    cache = commands.add_parser("cache", help="the compiled code that is kept on disk")
+    cache = commands.add_parser(
+        "cache", help="the compiled code and the plans that are kept on disk"
+    )
     cache.add_argument("action", choices=("info", "clear"), help="say how much it is, or remove it")
     tune = commands.add_parser("tune", help="search for the fastest schedule, and keep it on disk")
     tune.add_argument("--seconds", type=float, default=SECONDS, help="default %(default)s a step")

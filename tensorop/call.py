@@ -30,9 +30,9 @@ def _back_end() -> Any:
     """What makes operations executable."""
     # Imported with the first plan: llvmlite and the generators take several times as long to import
     # as everything that comes before them.
-    from tensorop import executable
+    from tensorop import plans
 
-    return whole(executable)
+    return whole(plans)
 
 
 @cache
@@ -44,19 +44,19 @@ def _tuning() -> Any:
 
 
 def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
-    """See `executable.preferred_order`."""
+    """See `plans.preferred_order`."""
     preference: tuple[float, Sequence[str]] = _back_end().preferred_order(op)
     return preference
 
 
 def plans_are_too_many() -> bool:
-    """See `executable.are_too_many`."""
+    """See `plans.are_too_many`."""
     loaded = _back_end.cache_info().currsize
     return bool(loaded and _back_end().are_too_many())
 
 
 def forget_plans() -> None:
-    """See `executable.cache_clear`."""
+    """See `plans.cache_clear`."""
     if _back_end.cache_info().currsize:
         _back_end().cache_clear()
 

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from tensorop.bounds import apart, overlapping, reach, require_inside, shares_elements
 from tensorop.calls import cache_clear
 from tensorop.dtype_rules import check_dtype, dtype_name
-from tensorop.executable import are_too_many, plan_for_operation
 from tensorop.ir import (
     BINARY,
     CONTRACTIONS,
@@ -38,6 +37,7 @@ from tensorop.ir import (
     Tensor,
     TensorOp,
 )
+from tensorop.plans import are_too_many, plan_for_operation
 from tensorop.runnable import Runnable
 from tensorop.threads import at_most
 

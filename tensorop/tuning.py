@@ -1,6 +1,6 @@
 """Searching for the fastest schedule of an operation by timing it.
 
-`plan_for` is that of `executable.py` with the choice that a search has found, which is kept on disk
+`plan_for` is that of `plans.py` with the choice that a search has found, which is kept on disk
 (`tuning_store.py`) and read back by whoever asks for tuning again. Nobody else reads it: without
 `tune=True`, what an operation does follows from the machine's features alone.
 
@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorop import executable, tuning_store
-from tensorop.executable import executable_of
+from tensorop import plans, tuning_store
 from tensorop.ir import CONTRACTIONS, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.choice import DECISIONS, MODEL, Choice, alternatives
@@ -31,6 +30,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import LEAST_POINTS, moves, realign
 from tensorop.optimizer.regime import choose
+from tensorop.planning import executable_of
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
 
@@ -57,7 +57,7 @@ class Found:
 def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation as a search found it best: now, or at an earlier time."""
     if not worthwhile(op):
-        return executable.plan_for(op, threads)
+        return plans.plan_for(op, threads)
     count, machine = threads or get_num_threads(), host_machine()
     choice = tuning_store.load(normalise(op).op, count, machine)
     if choice is None:

@@ -4,7 +4,6 @@ every way of sharing them among threads: against the plain reference."""
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -108,7 +107,7 @@ def test_blocks_inside_touched_blocks_of_a_batch(
     monkeypatch.setattr(touch, "LONG", 32)
     monkeypatch.setattr(touch, "STREAMS", 1)
     monkeypatch.setattr(sys.modules[__name__], "SIZES", (2, 3, 5, 12, 20, 60))
-    machine = replace(TINY, l1=1 << 8, l2=48 << 10)
+    machine = TINY._replace(l1=1 << 8, l2=48 << 10)
     rng = np.random.default_rng(threads)
     both = 0
     for _ in range(3000):
@@ -170,7 +169,7 @@ def test_lanes_that_lie_together_are_packed_as_one(
 
 def _rows_of(op: TensorOp) -> list[int]:
     """Sizes of M from the innermost dimension on, as its tiles go along them."""
-    schedule = five_loops.blocked(op, replace(TINY, target=AVX512), 1, False)
+    schedule = five_loops.blocked(op, TINY._replace(target=AVX512), 1, False)
     return [d.size for d in reversed(schedule.axis("M").dimensions)]
 
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tensorop import executable
-from tensorop.executable import Executable, plan_for_operation
+from tensorop import planning
+from tensorop.executable import Executable
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.plans import plan_for_operation
 from tensorop.threads import threads
 from tests.strategies import COMMON_DTYPES, Case, cases, examples
 from tests.tolerance import assert_right
@@ -69,15 +70,15 @@ def test_planning_may_be_interrupted_by_the_same_call(monkeypatch: pytest.Monkey
         Primitive.GEMM,
     )
     a, out, inside = np.eye(n), np.empty((n, n)), np.empty((n, n))
-    plan = Executable(op, True, None)
-    plan_stages, left = executable.plan_stages, [1]
+    plan = Executable(op, None, planning.Planned(op))
+    plan_stages, left = planning.plan_stages, [1]
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         if left.pop(0) if left else 0:
             plan.run((a, a, inside))
         return plan_stages(*args, **kwargs)
 
-    monkeypatch.setattr(executable, "plan_stages", interrupted)
+    monkeypatch.setattr(planning, "plan_stages", interrupted)
     with threads(7):  # for which there is no plan yet
         plan.run((a, a, out))
     assert not left

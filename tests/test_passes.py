@@ -417,7 +417,7 @@ def test_group_keeps_the_meaning() -> None:
         kernel = tuple(d.executed(E.PRIM) for d in op.dimensions[2:])
         op = op.with_dimensions((*op.dimensions[:2], *kernel))
         for l2 in (32, 64, 128, 512, 1 << 20):
-            grouped = group(op, replace(TINY, l2=l2)).op
+            grouped = group(op, TINY._replace(l2=l2)).op
             seen.add(tuple(d.type for d in grouped.dimensions if d.exec != E.PRIM))
             arrays = [rng.random(s, np.float32) for s in (m0 * k0 * m * k, n0 * k0 * n * k)]
             got, wanted = (np.zeros(m0 * n0 * m * n, np.float32) for _ in range(2))
@@ -433,11 +433,11 @@ def test_group_of_the_classic_contraction() -> None:
     cached = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
     loops = [(d.type, d.size) for d in group(op, cached).op.dimensions if d.exec != E.PRIM]
     assert loops == [(T.N, 2), (T.M, 32), (T.N, 16)]
-    far = [(d.type, d.size) for d in group(op, replace(cached, l3=1 << 20)).op.dimensions[:4]]
+    far = [(d.type, d.size) for d in group(op, cached._replace(l3=1 << 20)).op.dimensions[:4]]
     assert far == [(T.N, 2), (T.M, 32), (T.N, 16), (T.K, 8)]
-    small = [(d.type, d.size) for d in group(op, replace(cached, l2=64 << 10)).op.dimensions[:4]]
+    small = [(d.type, d.size) for d in group(op, cached._replace(l2=64 << 10)).op.dimensions[:4]]
     assert small == [(T.K, 4), (T.M, 32), (T.N, 32), (T.K, 2)]
-    assert group(op, replace(cached, l2=4 << 20)).op == op
+    assert group(op, cached._replace(l2=4 << 20)).op == op
 
 
 def test_group_leaves_alone_what_is_no_batch_reduce() -> None:

@@ -40,7 +40,7 @@ from tensorop.runtime import run, scalars
 from tests.strategies import numpy_dtype
 
 HOST = host_machine()
-SMALL = replace(HOST, l3=1 << 10)
+SMALL = HOST._replace(l3=1 << 10)
 GUARD = 5  # elements in front of and behind the target, which also put it anywhere in a line
 
 
@@ -143,7 +143,7 @@ def test_what_only_memory_holds_goes_in_long_runs(
     source = rng.integers(0, 100, shape).astype(numpy_dtype(dtype))
     out = np.zeros([shape[axis] for axis in axes], source.dtype)
     op = operation(source.transpose(axes), out, dtype)
-    schedule = permute(op, replace(HOST, l3=1 << 12), threads)
+    schedule = permute(op, HOST._replace(l3=1 << 12), threads)
     schedule.verify()
     assert prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y")) < 20
     assert threads == 1 or any(
@@ -174,7 +174,7 @@ def test_columns_that_follow_one_another(
         first = int(rng.integers(64, 128))
         permuted = source.reshape(shape).transpose(axes)
         out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
-        schedule = permute(operation(permuted, out, dtype), replace(HOST, l3=1 << 12), threads)
+        schedule = permute(operation(permuted, out, dtype), HOST._replace(l3=1 << 12), threads)
         kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
         assert rows < 16 or all(isinstance(k, CopyKernel) and k.mode == "woven" for k in kernels)
         expected = memory.copy()
@@ -188,7 +188,7 @@ def test_threads_share_the_longer_side(rows: int, shared: str) -> None:
     rng = np.random.default_rng(rows)
     source = rng.integers(0, 100, (rows, 3000)).astype(np.float32)
     out = np.zeros((3000, rows), np.float32)
-    machine = replace(HOST, l2=1 << 20, l3=1 << 40)
+    machine = HOST._replace(l2=1 << 20, l3=1 << 40)
     schedule = permute(operation(source.T, out, "float32"), machine, 4)
     loops = [step for _, step in schedule.steps() if isinstance(step, Loop)]
     assert [loop.axis for loop in loops if loop.exec == ExecType.SHARED] == [shared]

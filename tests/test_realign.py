@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import tensorop
 from tensorop import reference
-from tensorop.executable import plan_for
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import realign as passes
@@ -22,6 +21,7 @@ from tensorop.optimizer.cost import least_cycles
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
+from tensorop.plans import plan_for
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tests.strategies import numpy_dtype
@@ -73,7 +73,7 @@ def elementwise(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[ND
     return op.with_dimensions(tuple(shared)), values
 
 
-@pytest.mark.parametrize("machine", [MACHINE, replace(MACHINE, l3=4 << 10)], ids=["whole", "cut"])
+@pytest.mark.parametrize("machine", [MACHINE, MACHINE._replace(l3=4 << 10)], ids=["whole", "cut"])
 @pytest.mark.parametrize("beta", [None, 2])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32", "float16"])
 def test_every_candidate_means_the_same(dtype: str, beta: int | None, machine: Machine) -> None:
@@ -124,9 +124,9 @@ def test_a_sum_of_everything_goes_piece_by_piece() -> None:
     a, b = rng.random((150, 160, 170)), rng.random((170, 160, 150))
     op = contraction("abc,cba->", "float64", a=150, b=160, c=170)
     parts = passes.moved(op, {1: (0, 1, 2)})
-    along, block = parts.block(replace(MACHINE, l3=4 << 20))
+    along, block = parts.block(MACHINE._replace(l3=4 << 20))
     assert parts.op.dimensions[along].type == DimType.K and 0 < block < 150
-    plan = Rearranged(parts, replace(MACHINE, l3=4 << 20), alone, alone)
+    plan = Rearranged(parts, MACHINE._replace(l3=4 << 20), alone, alone)
     assert len(plan._pieces) > 3
     out, exact = np.array([0.5]), float(np.einsum("abc,cba->", a, b))
     plan.run((a, b, out), 2.0, 3.0)
@@ -145,7 +145,7 @@ def test_a_sum_over_what_no_operand_has() -> None:
     )
     dims = normalise(op).op.dimensions
     moved = passes.moved(op, {0: tuple(i for i, d in enumerate(dims) if d.strides[0])})
-    along, block = moved.block(replace(MACHINE, l3=1 << 6))
+    along, block = moved.block(MACHINE._replace(l3=1 << 6))
     assert any(dims[along].strides) or block == dims[along].size
 
 
@@ -154,7 +154,7 @@ def test_no_more_memory_is_taken_than_one_may_take_unasked() -> None:
     by_moved = {tuple(sorted(c.orders)): c for c in passes._candidates(op, range(3))}
     one, two = by_moved[0,], by_moved[0, 2]
     assert one.held == 30_000**2 * 4 and one.fits(MACHINE)  # in pieces
-    assert not one.fits(replace(MACHINE, l3=1 << 40))  # all of it
+    assert not one.fits(MACHINE._replace(l3=1 << 40))  # all of it
     assert not two.fits(MACHINE)  # a piece would be too thin
     assert len(realign(op, MACHINE).orders) == 1
 
@@ -224,7 +224,7 @@ def test_stores_far_apart_cost_most_in_memory() -> None:
     """Lines of which a tile stores a part only are read first: where they come from memory, out
     that ends runs within a vector costs more than one that does not, for the same bytes."""
     sizes = {"a": 72, "b": 24, "c": 72, "d": 72, "e": 72}
-    held = replace(MACHINE, l3=1 << 40)
+    held = MACHINE._replace(l3=1 << 40)
 
     def memory(spec: str) -> float:
         op = contraction(spec, "float64", **sizes)
@@ -239,7 +239,7 @@ def test_calls_with_other_labels_have_their_own_order(monkeypatch: pytest.Monkey
     a, b = rng.random((588, 403)), rng.random((403, 588))
     plain = tensorop.einsum("ab,ba->ab", a, b, optimize=False)
     # Caches that hold none of it: on every host another order of out is worth it.
-    monkeypatch.setattr("tensorop.executable.host_machine", lambda: replace(MACHINE, l3=1 << 20))
+    monkeypatch.setattr("tensorop.planning.host_machine", lambda: MACHINE._replace(l3=1 << 20))
     tensorop.cache_clear()
     first, second = tensorop.einsum("ab,ba->ab", a, b), tensorop.einsum("xy,yx->xy", a, b)
     tensorop.cache_clear()

@@ -164,7 +164,7 @@ def test_every_source_file_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     before = store._facts.__wrapped__()
     changed = tmp_path / "gemm.py"
     changed.write_text("# something else")
-    monkeypatch.setattr(store, "_sources", lambda: iter([str(changed)]))
+    monkeypatch.setattr(store, "_sources", lambda: [str(changed)])
     assert store._facts.__wrapped__() != before
 
 
@@ -204,7 +204,7 @@ def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_sources_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in an archive: nothing is kept, and nothing is raised."""
-    monkeypatch.setattr(store, "_sources", lambda: iter([str(folder / "nothing.py")]))
+    monkeypatch.setattr(store, "_sources", lambda: [str(folder / "nothing.py")])
     store._facts.cache_clear()
     try:
         store.save("this", b"code")

@@ -14,7 +14,6 @@ import tensorop
 from tensorop import reference, tuning, tuning_store
 from tensorop.__main__ import main
 from tensorop.config import CACHE_DIR, TUNE
-from tensorop.executable import executable_of
 from tensorop.ir import TensorOp
 from tensorop.jit.tiles import Tile
 from tensorop.optimizer.choice import (
@@ -29,6 +28,7 @@ from tensorop.optimizer.choice import (
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import moves
+from tensorop.planning import executable_of
 from tests.test_blocked import draw
 from tests.test_realign import contraction
 
@@ -152,7 +152,7 @@ def test_other_sizes_and_threads_have_files_of_their_own() -> None:
     other = normalise(contraction("ik,kj->ij", i=70, j=41, k=34)).op
     assert tuning_store.load(other, 1, MACHINE) is None
     assert tuning_store.load(PRODUCT, 2, MACHINE) is None
-    assert tuning_store.load(PRODUCT, 1, replace(MACHINE, l2=1)) is None
+    assert tuning_store.load(PRODUCT, 1, MACHINE._replace(l2=1)) is None
 
 
 def test_a_folder_that_cannot_be_made_fails_no_call(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop import executable
+from tensorop import executable, plans
 from tensorop.ir import Axis, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.tables import offsets
 from tensorop.optimizer import window
@@ -91,7 +91,7 @@ def test_tables_of_permutations_stay_short(size: int) -> None:
     dims = (Dimension(DimType.C, n, s) for n, s in zip((5, size, 7), strides, strict=True))
     op = TensorOp((Tensor("in0", "int8"), Tensor("out", "int8")), tuple(dims), Primitive.COPY)
     tensorop.cache_clear()
-    plan = executable.plan_for(op, 1)
+    plan = plans.plan_for(op, 1)
     assert 0 < executable._tables < 4 << 20
     assert any("window" in note for schedule in plan.schedules for note in schedule.notes)
 

@@ -1,0 +1,175 @@
+"""What the optimizer has decided, on disk, so that the next process need not ask it.
+
+One file of `jit/store.py` for each machine and source of the library holds the stages of
+operations, bound but without addresses, and the orders of results that operations prefer. It is
+read when the first plan is made, and written when the process ends, with what others have written
+meanwhile; where that would be too much, the oldest records go. Nothing that goes wrong here is an
+error: operations are then planned.
+
+At the debug levels everything is planned, so that it can be shown.
+"""
+
+from __future__ import annotations
+
+import atexit
+import marshal
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorop.config import CACHE
+from tensorop.debug import Level, wants
+from tensorop.executable import Stage
+from tensorop.ir import TensorOp
+from tensorop.jit import store
+from tensorop.jit.library import kept_address
+from tensorop.optimizer import machine
+from tensorop.optimizer.machine import host_machine
+from tensorop.runtime import Bound
+
+MOST = 1 << 20  # bytes of all records
+MOST_NEW = 1 << 20  # bytes of words that a process keeps to be written
+
+Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
+
+_new: dict[bytes, Callable[[], Record]] = {}
+_room = MOST_NEW
+
+
+def has(op: TensorOp, threads: int | None, count: int) -> bool:
+    """Whether an operation is kept that is run as it lies, by an executable of its own.
+
+    Parameters
+    ----------
+    op : TensorOp
+    threads : int or None
+        How many the caller allows; None: the setting in force.
+    count : int
+        How many may share it.
+    """
+    return not wants(Level.PLAN) and _key(op, threads, count) in _records()
+
+
+def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | None:
+    """The stages of an operation, None where they, or kernels of theirs, are not kept."""
+    record = None if wants(Level.PLAN) else _records().get(_key(op, threads, count))
+    return None if record is None else _stages(record)
+
+
+def note(op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage]) -> None:
+    """Keep the stages of an operation."""
+    global _room
+    size = sum(stage.bound.words.nbytes for stage in stages)
+    if size > _room or not CACHE.value:
+        return
+    _room -= size
+    _keep(_key(op, threads, count), lambda: _record(stages))
+
+
+def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
+    """What `note_order` was told of an operation."""
+    return None if wants(Level.PLAN) else _records().get(_key(op))
+
+
+def note_order(op: TensorOp, price: float, order: tuple[int, ...]) -> None:
+    """Keep what an operation costs, and the order that it would have its result in."""
+    if CACHE.value:
+        _keep(_key(op), lambda: (price, order))
+
+
+def save() -> None:
+    """Write what was noted."""
+    global _room
+    if not _new:
+        return
+    records, _room = _read(), MOST_NEW
+    while _new:
+        key, record = _new.popitem()
+        records.pop(key, None)
+        records[key] = record()
+    size = sum(map(_size, records.values()))
+    while size > MOST:
+        oldest = next(iter(records))
+        size -= _size(records.pop(oldest))
+    store.save(_what(), marshal.dumps(records))
+    _records.cache_clear()
+
+
+def _keep(key: bytes, record: Callable[[], Record]) -> None:
+    if not _new:
+        atexit.unregister(save)
+        atexit.register(save)
+    _new[key] = record
+
+
+@lru_cache(maxsize=1)
+def _records() -> dict[bytes, Any]:
+    """What was on disk when it was first looked at."""
+    return _read()
+
+
+def _read() -> dict[bytes, Any]:
+    content = store.load(_what())
+    return {} if content is None else marshal.loads(content)
+
+
+def _what() -> str:
+    """What plans depend on, beside kernels: the machine, and the source of who makes them."""
+    return f"plans for {host_machine()!r} by {_source()}"
+
+
+@lru_cache(maxsize=1)
+def _source() -> str:
+    folders = [os.path.dirname(module) for module in (__file__, machine.__file__)]
+    return store.digest([path for folder in folders for path in store.modules(folder)])
+
+
+def _key(op: TensorOp, *more: object) -> bytes:
+    """The operation without its names."""
+    tensors = [(t.dtype, t.conj) for t in op.tensors]
+    dims = [f"{d.type}{d.exec}{d.size}{d.strides}" for d in op.dimensions]
+    text = f"{op.first_touch} {op.main} {op.last_touch} {tensors} {dims} {more}"
+    return store.hashed(text)
+
+
+def _size(record: Record) -> int:
+    return 64 + (len(record) if isinstance(record, bytes) else 8 * len(record[1]))
+
+
+def _record(stages: Sequence[Stage]) -> bytes:
+    return marshal.dumps([_stage_record(stage) for stage in stages])
+
+
+def _stage_record(stage: Stage) -> tuple[Any, ...]:
+    bound = stage.bound
+    # Most words are tables of offsets in even steps: their differences take a tenth of the space.
+    steps = np.diff(bound.words, prepend=np.int64(0))
+    return (
+        bound.node,
+        bound.frame.tobytes(),
+        zlib.compress(steps.tobytes(), 1),
+        [repr(kernel) for kernel in bound.kernels],
+        bound.scratch_bytes,
+        bound.scratch_slots,
+        bound.long,
+        bound.shares,
+        stage.operands,
+        stage.scaled,
+    )
+
+
+def _stages(record: bytes) -> tuple[Stage, ...] | None:
+    target, stages = host_machine().target, []
+    for node, frame, steps, kernels, *rest, operands, scaled in marshal.loads(record):
+        addresses = [kept_address(kernel, target) for kernel in kernels]
+        known = [address for address in addresses if address is not None]
+        if len(known) < len(kernels):
+            return None
+        words = np.cumsum(np.frombuffer(zlib.decompress(steps), np.int64))
+        bound = Bound(node, np.frombuffer(frame, np.int64), words, tuple(kernels), *rest)
+        stages.append(Stage(bound, known, operands, scaled))
+    return tuple(stages)

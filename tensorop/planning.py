@@ -1,0 +1,185 @@
+"""From a `TensorOp` to something that runs, by way of the optimizer.
+
+Usually that is an `Executable`, of one schedule for one setting of threads. Some operations run as
+several: with tensors in another order (`rearranged.py`), with a sum divided among threads
+(`divided.py`), or in float32 (`widened.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from tensorop.bind import bind
+from tensorop.debug import Level, show, wants
+from tensorop.divided import DividedSum
+from tensorop.executable import NO_OPERAND, Executable, Planner, Stage, sum_of, threads_for
+from tensorop.explain import describe, summary
+from tensorop.ir import Schedule, TensorOp
+from tensorop.jit.library import kernel_address
+from tensorop.optimizer import pipeline
+from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.divide import divide
+from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.pipeline import plan_stages
+from tensorop.optimizer.realign import Realigned, moved, realign
+from tensorop.rearranged import Rearranged
+from tensorop.runnable import Runnable
+from tensorop.threads import get_num_threads
+from tensorop.widened import Widened, cuts_sums
+
+CACHED = 8192  # operations
+MANY = 64  # threads: a sum that is not even divided among so many never is
+
+
+class Planned:
+    """What the optimizer decides on an operation.
+
+    optimize: else it is run as it is written. choice: decisions taken in place of the model's.
+    """
+
+    def __init__(self, op: TensorOp, optimize: bool = True, choice: Choice = MODEL) -> None:
+        self.op, self._optimize, self._choice = op, optimize, choice
+        self._planned: dict[int, tuple[pipeline.Stage, ...]] = {}
+
+    def stages(self, threads: int) -> tuple[Stage, ...]:
+        """As `Planner.stages`."""
+        return tuple([self._bound(stage) for stage in self._plan(threads)])
+
+    def schedules(self, threads: int) -> tuple[Schedule, ...]:
+        """As `Planner.schedules`."""
+        return tuple([stage.schedule for stage in self._plan(threads)])
+
+    def scaled_copy(self, threads: int | None) -> Runnable:
+        """As `Planner.scaled_copy`."""
+        return plan_for(sum_of(self.op), threads)
+
+    def _plan(self, threads: int) -> tuple[pipeline.Stage, ...]:
+        planned = self._planned.get(threads)
+        if planned is None:
+            planned = plan_stages(
+                self.op, host_machine(), threads, optimize=self._optimize, choice=self._choice
+            )
+            _show(self.op, [stage.schedule for stage in planned])
+            planned = self._planned.setdefault(threads, planned)
+        return planned
+
+    def _bound(self, stage: pipeline.Stage) -> Stage:
+        target = host_machine().target
+        bound = bind(stage.schedule, target)
+        addresses = [kernel_address(kernel, target) for kernel in bound.kernels]
+        return Stage(bound, addresses, self._sources(stage), stage.main)
+
+    def _sources(self, stage: pipeline.Stage) -> tuple[int, int, int, int]:
+        """Positions of in0, in1, out and bias in the operands, of which the last is none."""
+        count = len(self.op.tensors)
+        bias = count
+        inputs = list(range(count - 1)) if stage.main else [count - 1]
+        if stage.reads_bias:
+            inputs = [bias]
+        if stage.schedule.swapped:
+            inputs.reverse()
+        in0, in1 = [*inputs, NO_OPERAND][:2]
+        return in0, in1, count - 1, bias
+
+
+def _show(op: TensorOp, schedules: list[Schedule]) -> None:
+    """What the debug levels say of a new plan, and whether it is in order."""
+    if wants(Level.PLAN):
+        for schedule in schedules:
+            schedule.verify()
+    show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
+    lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
+    show(Level.PASSES, lambda: "\n".join(lines))
+
+
+def executable_of(
+    op: TensorOp,
+    threads: int | None,
+    choice: Choice = MODEL,
+    kept: Callable[[Planned], Planner] = lambda planned: planned,
+) -> Runnable:
+    """A new executable, optimised. It is not cached: `plan_for` does that.
+
+    Parameters
+    ----------
+    op : TensorOp
+    threads : int or None
+        How many may share the work; None: the setting in force at each call.
+    choice : Choice
+        Decisions taken in place of the model's.
+    kept : callable
+        What stands between an executable of all of the operation and the optimizer.
+    """
+    if choice == MODEL and threads != 1 and divide(normalise(op).op, MANY) is not None:
+        return DividedSum(op, threads, lambda part: _undivided(part, threads, MODEL))
+    return _undivided(op, threads, choice, kept)
+
+
+@lru_cache(maxsize=CACHED)
+def plan_for(op: TensorOp, threads: int | None) -> Runnable:
+    """The executable of an operation that is part of another one."""
+    return executable_of(op, threads)
+
+
+def as_written(op: TensorOp, threads: int | None) -> Executable:
+    """The executable of an explicit operation without optimisation."""
+    return Executable(op, threads, Planned(op, optimize=False))
+
+
+def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
+    """What an operation into a new array costs, 0 where it is well as it is; and positions of the
+    dimensions of out, outermost first, where it had better have another order than it has."""
+    parts = _as_new(op)
+    order = parts.orders.get(op.out, ())
+    dims = normalise(op).op.dimensions if order else ()
+    at = {id(d): i for i, d in enumerate(op.dimensions)}
+    return parts.cycles, tuple(at[id(dims[i])] for i in order)
+
+
+def _undivided(
+    op: TensorOp,
+    threads: int | None,
+    choice: Choice,
+    kept: Callable[[Planned], Planner] = lambda planned: planned,
+) -> Runnable:
+    parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
+    if not parts.orders:
+        return _as_it_lies(op, threads, choice, kept)
+
+    def main(part: TensorOp) -> Runnable:
+        return _as_it_lies(part, threads, choice)
+
+    return Rearranged(parts, host_machine(), main, lambda part: _as_it_lies(part, threads))
+
+
+@lru_cache(maxsize=CACHED)
+def _as_new(op: TensorOp) -> Realigned:
+    """Which tensors had better be moved if out is a new array, in any order."""
+    return realign(op, host_machine(), out_is_new=True)
+
+
+def _realigned(op: TensorOp) -> Realigned:
+    """Which tensors had better be moved. None where none is even if moving out costs nothing: that
+    is known already where a preferred order was asked for."""
+    parts = _as_new(op)
+    return realign(op, host_machine()) if parts.orders else parts
+
+
+def _as_it_lies(
+    op: TensorOp,
+    threads: int | None,
+    choice: Choice = MODEL,
+    kept: Callable[[Planned], Planner] = lambda planned: planned,
+) -> Executable | Widened:
+    threads, planned = threads_for(op, threads), Planned(op, choice=choice)
+    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
+        return Widened(op, lambda part: plan_for(part, threads))
+    return Executable(op, threads, kept(planned))
+
+
+def forget() -> None:
+    """Forget what is cached here."""
+    plan_for.cache_clear()
+    _as_new.cache_clear()

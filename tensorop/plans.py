@@ -1,0 +1,132 @@
+"""The cache of executables, in front of the optimizer: what this process has, or the disk knows.
+
+The optimizer and what binds its schedules take longer to import than most calls to run. They are
+needed only for operations that no process has planned before (`plan_store.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from tensorop import executable, plan_store
+from tensorop.errors import whole
+from tensorop.executable import Executable, Planner, Stage, are_too_many, sum_of, threads_for
+from tensorop.ir import Schedule, TensorOp
+from tensorop.known import forget, known_by, learn
+from tensorop.runnable import Runnable
+from tensorop.runtime import Prepared
+from tensorop.threads import get_num_threads
+
+__all__ = [
+    "are_too_many",
+    "cache_clear",
+    "known_by",
+    "learn",
+    "plan_for",
+    "plan_for_operation",
+    "preferred_order",
+    "single_plan",
+]
+
+CACHED = 8192  # operations
+
+
+@cache
+def _planning() -> Any:
+    from tensorop import planning
+
+    return whole(planning)
+
+
+class _Kept:
+    """A `Planner` that asks the disk, then the optimizer, and tells the disk what that said.
+
+    planned: the optimizer's, where it has been asked before.
+    """
+
+    def __init__(self, op: TensorOp, threads: int | None, planned: Planner | None = None) -> None:
+        self.op, self._threads, self._planned = op, threads, planned
+
+    def stages(self, threads: int) -> tuple[Stage, ...]:
+        """As `Planner.stages`."""
+        found = None if self._planned else plan_store.find(self.op, self._threads, threads)
+        if found is None:
+            found = self._optimizer().stages(threads)
+            plan_store.note(self.op, self._threads, threads, found)
+        return found
+
+    def schedules(self, threads: int) -> tuple[Schedule, ...]:
+        """As `Planner.schedules`."""
+        return self._optimizer().schedules(threads)
+
+    def scaled_copy(self, threads: int | None) -> Runnable:
+        """As `Planner.scaled_copy`."""
+        return plan_for(sum_of(self.op), threads)
+
+    def _optimizer(self) -> Planner:
+        if self._planned is None:
+            self._planned = _planning().Planned(self.op)
+        return self._planned
+
+
+@lru_cache(maxsize=CACHED)
+def plan_for(op: TensorOp, threads: int | None) -> Runnable:
+    """The executable of an operation, optimised.
+
+    Parameters
+    ----------
+    op : TensorOp
+    threads : int or None
+        None: the setting in force at each call.
+    """
+    count = threads_for(op, threads)
+    if plan_store.has(op, threads, count or get_num_threads()):
+        return Executable(op, count, _Kept(op, threads))
+    made: Runnable = _planning().executable_of(
+        op, threads, kept=lambda planned: _Kept(op, threads, planned)
+    )
+    return made
+
+
+@lru_cache(maxsize=CACHED)
+def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:
+    """The executable of an explicit operation: as written, or optimised."""
+    if optimize:
+        return plan_for(op, threads)
+    written: Runnable = _planning().as_written(op, threads)
+    return written
+
+
+def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
+    """What an operation into a new array costs, 0 where it is well as it is; and the names of out's
+    dimensions, outermost first, where it had better have another order than it has."""
+    price, order = _preference(op)
+    # Names are the caller's own: operations that differ in nothing else have the search in common.
+    return price, tuple(op.dimensions[i].name for i in order)
+
+
+@lru_cache(maxsize=CACHED)
+def _preference(op: TensorOp) -> tuple[float, Sequence[int]]:
+    found = plan_store.find_order(op)
+    if found is None:
+        found = _planning().preferred_order(op)
+        plan_store.note_order(op, *found)
+    return found
+
+
+def single_plan(runnable: Runnable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
+    """See `Executable.single`; None for what is no `Executable`."""
+    return runnable.single() if isinstance(runnable, Executable) else None
+
+
+def cache_clear() -> None:
+    """Forget all executables; running ones stay valid."""
+    executable.forget_tables()
+    plan_for.cache_clear()
+    plan_for_operation.cache_clear()
+    _preference.cache_clear()
+    if _planning.cache_info().currsize:
+        _planning().forget()
+    forget()

@@ -1,0 +1,210 @@
+"""Plans on disk: the next process does what this one planned, and no state of the disk matters."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop import plan_store, planning
+from tensorop.config import CACHE, CACHE_DIR, DEBUG
+from tensorop.jit import library, store
+from tensorop.plan_store import save
+from tests.random_einsums import draw
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64",
+    reason="kernels are not found on disk by their description",
+)
+
+PROGRAM = """
+import sys
+import numpy as np, tensorop
+rng = np.random.default_rng(0)
+a, b, c = rng.random((70, 80)), rng.random((80, 90)), rng.random((5, 70, 6))
+half = rng.random((30, 40)).astype("f2")
+results = [
+    tensorop.einsum("ij,jk->ik", a, b),
+    tensorop.einsum("ij,jk,kl", a, b, b.T),
+    tensorop.einsum("ij,kj->ki", a, b.T.copy()),
+    tensorop.einsum("aib->bia", c, alpha=2),
+    tensorop.einsum("ij->", a),
+    tensorop.matmul(half, half.T),
+    tensorop.einsum("bij,bjk->bik", c, c.swapaxes(1, 2)),
+]
+for result in results:
+    print(result.strides, result.tobytes().hex())
+print("tensorop.planning" in sys.modules, "tensorop.optimizer.cost" in sys.modules)
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> list[str]:
+    """What a process prints."""
+    settings = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(folder), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_second_process_plans_nothing(tmp_path: Path) -> None:
+    *first, planned = run(tmp_path)
+    *second, again = run(tmp_path)
+    assert planned == "True True" and again == "False False"
+    assert first == second
+
+
+def test_what_one_process_did_not_plan_another_adds(tmp_path: Path) -> None:
+    """Also if both begin with the same file."""
+    one = "import tensorop, numpy; tensorop.einsum('i->', numpy.ones(9))"
+    two = one.replace("9", "7")
+    run(tmp_path, one)
+    run(tmp_path, two)
+    seen = "; import sys; print('tensorop.planning' in sys.modules)"
+    assert run(tmp_path, one + seen) == run(tmp_path, two + seen) == ["False"]
+
+
+def test_another_number_of_threads_is_planned_anew(tmp_path: Path) -> None:
+    program = """
+import sys
+import numpy as np, tensorop
+a = np.ones((300, 300))
+assert (tensorop.matmul(a, a) == 300).all()
+print("tensorop.planning" in sys.modules)
+"""
+    seen = [run(tmp_path, program, TENSOROP_NUM_THREADS=n)[-1] for n in ("2", "2", "1", "1", "2")]
+    assert seen == ["True", "False", "True", "False", "False"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A cache folder, in force, and nothing planned yet."""
+    with CACHE(1), CACHE_DIR(str(tmp_path)):
+        forget()
+        yield tmp_path / "code"
+        save()
+    forget()
+
+
+def forget() -> None:
+    """As if the process had just begun."""
+    tensorop.cache_clear()
+    plan_store._records.cache_clear()
+    library._kept.clear()
+    library._addresses.clear()
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The operations that the optimizer is asked about."""
+    asked: list[Any] = []
+    plan = planning.plan_stages
+
+    def counted(op: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(op)
+        return plan(op, *args, **kwargs)
+
+    monkeypatch.setattr(planning, "plan_stages", counted)
+    yield asked
+
+
+def twice(action: Callable[[], Any]) -> tuple[Any, Any]:
+    """Done, and done again as if by another process."""
+    first = action()
+    save()
+    forget()
+    return first, action()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kept_plans_do_what_new_ones_do(folder: Path, plans: list[Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    calls = [draw(rng) for _ in range(25)]
+
+    def results() -> list[Any]:
+        found = []
+        for call in calls:
+            if "out" in call.options:
+                call.options["out"][...] = 1
+            result = np.asarray(tensorop.einsum(call.spec, *call.operands, **call.options))
+            found.append(np.array(result, order="K"))
+        return found
+
+    first = results()
+    save()
+    forget()
+    count = len(plans)
+    second = results()
+    for call, one, other in zip(calls, first, second, strict=True):
+        assert one.strides == other.strides, call
+        assert np.all((one == other) | ((one != one) & (other != other))), call
+    assert len(plans) - count < count / 4  # only of what runs in several parts
+
+
+def test_a_kept_plan_can_be_read(folder: Path) -> None:
+    shown, again = twice(lambda: tensorop.compile("ij,jk->ik", (30, 40), (40, 50)).explain())
+    assert shown == again and "schedule" in shown
+
+
+def test_a_kept_copy_takes_factors(folder: Path) -> None:
+    """It is then another operation."""
+    a, out = np.arange(12.0).reshape(3, 4), np.ones((4, 3))
+    plan, again = twice(lambda: tensorop.compile("ij->ji", (3, 4), order="C"))
+    for p in (plan, again):
+        np.testing.assert_array_equal(p(a, out=out.copy(), alpha=3, beta=2), 3 * a.T + 2)
+
+
+def test_without_its_kernels_a_plan_is_made_anew(folder: Path, plans: list[Any]) -> None:
+    a = np.ones((5, 7))
+    first = tensorop.einsum("ij,kj->ik", a, a)
+    save()
+    count, kept = len(plans), plan_store._read()
+    forget()
+    store.clear()
+    store.save(plan_store._what(), marshal.dumps(kept))
+    assert plan_store._read() == kept
+    np.testing.assert_array_equal(tensorop.einsum("ij,kj->ik", a, a), first)
+    assert len(plans) == count + 1
+
+
+def test_debugging_shows_kept_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with DEBUG(1):
+        twice(lambda: tensorop.einsum("ij,kj->ik", np.ones((5, 7)), np.ones((4, 7))))
+    assert capsys.readouterr().err.count("tensorop:") == 2
+
+
+def test_the_oldest_records_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def total() -> int:
+        return sum(map(plan_store._size, plan_store._read().values()))
+
+    monkeypatch.setattr(plan_store, "MOST", 4000)
+    for n in range(2, 30):
+        tensorop.einsum("ij,jk->ik", np.ones((n, n)), np.ones((n, n)))
+        save()
+        assert total() <= 4000
+    forget()
+    ends = [tensorop.compile("ij,jk->ik", (n, n), (n, n)).steps[0].op for n in (2, 29)]
+    assert [plan_store.has(op, None, 1) for op in ends] == [False, True]
+
+
+def test_a_process_keeps_so_much_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_store, "_room", 20_000)
+    for n in range(100, 140):
+        tensorop.einsum("i,i->", np.ones(n), np.ones(n))
+    assert 0 <= plan_store._room < 20_000
+    save()
+    assert plan_store._room == plan_store.MOST_NEW
