@@ -11,6 +11,7 @@ Static facts only: the tile decides in which order results are rounded.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from tensorop.jit.elements import Element
@@ -66,6 +67,54 @@ def cycles(target: Target, element: Element, tile: Tile) -> float:
     return max(products / _PIPES, loads / _PIPES, _LATENCY * element.parts) + _TILE
 
 
+class _Walk(NamedTuple):
+    """What a kernel goes through a block with: full tiles, then single vectors below, and narrower
+    tiles on the right. For each width the cycles of a tile of all vectors, and of a single one.
+    middle: only of a kernel that has tiles of that width."""
+
+    tile: Tile
+    rows: int
+    lanes: int
+    full: tuple[float, float]
+    middle: tuple[float, float]
+    tail: tuple[float, float]
+
+    def cycles(self, m: int, n: int, batch_reduce: bool) -> float:
+        """Of m rows and n columns."""
+        down, left = divmod(m, self.rows)
+        single = -(-left // self.lanes)
+        columns = self.tile.columns
+        across, left = divmod(n, columns)
+        total = across * (down * self.full[0] + single * self.full[1])
+        middle, tail = middle_columns(columns), tail_columns(columns)
+        if batch_reduce and 0 < middle <= left:
+            left -= middle
+            total += down * self.middle[0] + single * self.middle[1]
+        return total + -(-left // tail) * (down * self.tail[0] + single * self.tail[1])
+
+
+@cache
+def _walks(target: Target, element: Element) -> tuple[_Walk, ...]:
+    """The walks of all tiles of a dtype."""
+    lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
+
+    def costs(tile: Tile, width: int) -> tuple[float, float]:
+        all_vectors, single = Tile(tile.vectors, width), Tile(1, width)
+        return cycles(target, element, all_vectors), cycles(target, element, single)
+
+    return tuple(
+        _Walk(
+            tile,
+            tile.vectors * lanes,
+            lanes,
+            costs(tile, tile.columns),
+            costs(tile, middle_columns(tile.columns)),
+            costs(tile, tail_columns(tile.columns)),
+        )
+        for tile in tiles(target, element)
+    )
+
+
 def choose_tile(
     target: Target,
     element: Element,
@@ -75,38 +124,25 @@ def choose_tile(
     batch_reduce: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
-    is near it. The walk is that of a `GemmKernel`: full tiles, then single vectors below and
-    narrower tiles on the right. No tile is taller than m needs: its panels would be mostly padding.
-    Where only `run` rows are consecutive in C, tiles whose rows all are, if any, go first. A
-    `batch_reduce` kernel has tiles of a middle width, too.
+    is near it. No tile is taller than m needs: its panels would be mostly padding. Where only `run`
+    rows are consecutive in C, tiles whose rows all are, if any, go first. A `batch_reduce` kernel
+    has tiles of a middle width, too.
     """
-    lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
-
-    def walk(tile: Tile) -> float:
-        full_rows, left_rows = divmod(m, tile.vectors * lanes)
-        full_columns, left_columns = divmod(n, tile.columns)
-        middle, tail = middle_columns(tile.columns), tail_columns(tile.columns)
-        halves = 1 if batch_reduce and 0 < middle <= left_columns else 0
-        tails = -(-(left_columns - halves * middle) // tail)
-        total = 0.0
-        for width, count in ((tile.columns, full_columns), (middle, halves), (tail, tails)):
-            single = cycles(target, element, Tile(1, width)) * -(-left_rows // lanes)
-            full = cycles(target, element, Tile(tile.vectors, width)) * full_rows
-            total += count * (full + single)
-        return total
-
-    fitting = [tile for tile in tiles(target, element) if (tile.vectors - 1) * lanes < m]
+    fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
     if run is not None and run < m:
-        fitting = [t for t in fitting if run % (t.vectors * lanes) == 0] or fitting
-    best = min(walk(tile) for tile in fitting)
-    return next(tile for tile in fitting if walk(tile) <= _NEAR * best)
+        fitting = [walk for walk in fitting if run % walk.rows == 0] or fitting
+    found = [walk.cycles(m, n, batch_reduce) for walk in fitting]
+    limit = _NEAR * min(found)
+    return next(w.tile for w, total in zip(fitting, found, strict=True) if total <= limit)
 
 
+@cache
 def tail_columns(columns: int) -> int:
     """Columns of the narrower tile at the right edge: panels are whole multiples of it."""
     return max(d for d in (1, 2, 3, 4) if columns % d == 0 and d <= max(1, columns // 2))
 
 
+@cache
 def middle_columns(columns: int) -> int:
     """Columns of a tile between the full and the narrower one, 0 where there is no room for it."""
     tail = tail_columns(columns)

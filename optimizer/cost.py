@@ -84,9 +84,18 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
 def bound_cycles(op: TensorOp, machine: Machine) -> float:
     """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
     lie: not worth looking for less."""
-    points = prod(d.size for d in op.dimensions)
-    total = sum(_bytes(op, t) for t in range(len(op.tensors)))
-    return max(points / machine.lanes(op.dtype) * PRODUCT, _transfer(total, total, machine))
+    total, lanes = sum([_bytes(op, t) for t in range(len(op.tensors))]), machine.lanes(op.dtype)
+    memory = _transfer(total, total, machine)
+    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    if items > 1 or min(m, n, k) == 1:
+        return max(m * n * k * items / lanes * PRODUCT, memory)
+    # One matrix product: vectors along the better side, nothing packed, whole columns stored.
+    price = PANELS * element(op.dtype).parts ** 2
+    work = CALL + min(
+        other * (k * max(ceil(side / lanes) * price, SPREAD) + ceil(side / lanes) * STORED)
+        for side, other in ((m, n), (n, m))
+    )
+    return max(work, memory) + BESIDE * min(work, memory)
 
 
 def stream_cycles(
@@ -143,7 +152,7 @@ def _row_start(
 def _bytes(op: TensorOp, tensor: int) -> int:
     """Bytes that a tensor touches, each once."""
     size = element(op.tensors[tensor].dtype).size
-    return size * prod(d.size for d in op.dimensions if d.strides[tensor])
+    return size * prod([d.size for d in op.dimensions if d.strides[tensor]])
 
 
 def _level(held: float, machine: Machine) -> int:
@@ -191,8 +200,10 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     """Cycles to move the tensors of matrix products, one item of the batch after the other: items
     may lie in short rows between those of others, or share cache lines, which are come back to."""
     kind, total = element(op.dtype), 0.0
-    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    held = sum([_bytes(op, t) for t in range(len(op.tensors))])
     batch = op.of_type(DimType.C)
+    if not batch:
+        return _transfer(held, held, machine)
     asked = touch_block(op, machine)[0] is not None
     followed = follows(op, machine)
     for t in range(len(op.tensors)):

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorop.ir import Dimension, TensorOp
-from tensorop.optimizer.result import PassResult, describe, traced
+from tensorop.optimizer.result import PassResult, describe
 
 
-@traced
 def fuse(op: TensorOp, min_kernel: int | None = None) -> PassResult:
     """Fuse dimensions.
 
@@ -43,6 +42,8 @@ def fused(
 ) -> tuple[tuple[Dimension, ...], list[tuple[Dimension, Dimension, Dimension]]]:
     """The dimensions after fusion, and what was merged: (outer, inner, both as one)."""
     left, merged = list(dimensions), []
+    if len({d.type for d in left}) == len(left):
+        return tuple(left), []
     while (pair := _find(left, min_kernel)) is not None:
         outer, inner = pair
         size, name = outer.size * inner.size, outer.name + inner.name

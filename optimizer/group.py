@@ -27,11 +27,10 @@ from math import prod
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.result import PassResult, listing, traced
+from tensorop.optimizer.result import PassResult, listing
 from tensorop.optimizer.split import split_size
 
 
-@traced
 def group(op: TensorOp, machine: Machine) -> PassResult:
     """Cut the loops around a batch-reduce so that what they read again stays in L2.
 

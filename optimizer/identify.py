@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.optimizer.result import listing, traced
+from tensorop.optimizer.result import listing
 
 
 class IdentifyResult(NamedTuple):
@@ -47,7 +47,6 @@ class IdentifyResult(NamedTuple):
     transposes: bool = False
 
 
-@traced
 def identify(op: TensorOp) -> IdentifyResult:
     """Choose the PRIM dimensions and the primitive.
 

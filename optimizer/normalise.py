@@ -9,12 +9,11 @@ Execution types stay."""
 from __future__ import annotations
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.optimizer.result import PassResult, listing, traced
+from tensorop.optimizer.result import PassResult, listing
 
 _RANK = {DimType.C: 0, DimType.M: 1, DimType.N: 2, DimType.K: 3}
 
 
-@traced
 def normalise(op: TensorOp) -> PassResult:
     """Drop dimensions of size 1 and sort the rest.
 

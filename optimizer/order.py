@@ -15,10 +15,9 @@ their order."""
 from __future__ import annotations
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.result import PassResult, listing, traced
+from tensorop.optimizer.result import PassResult, listing
 
 
-@traced
 def order(op: TensorOp) -> PassResult:
     """Sort the loops.
 

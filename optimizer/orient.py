@@ -9,11 +9,9 @@ else: the sums keep their order.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
-from tensorop.ir import Axis, Dimension, DimType, TensorOp
-from tensorop.optimizer.result import traced
+from tensorop.ir import Axis, Dimension, DimType, Tensor, TensorOp
 
 SCATTER = 16.0  # multiply-adds of a vector unit that storing one lone element costs
 _OTHER = {DimType.M: DimType.N, DimType.N: DimType.M}
@@ -30,8 +28,9 @@ class OrientResult(NamedTuple):
 def exchange(op: TensorOp) -> TensorOp:
     """The same operation with in0 and in1 exchanged, so M is N and N is M."""
     in0, in1, out = op.tensors
-    tensors = (in1._replace(role="in0"), in0._replace(role="in1"), out)
-    return replace(op, tensors=tensors, dimensions=tuple(_exchanged(d) for d in op.dimensions))
+    tensors = (Tensor("in0", in1.dtype, in1.conj), Tensor("in1", in0.dtype, in0.conj), out)
+    dimensions = tuple([_exchanged(d) for d in op.dimensions])
+    return TensorOp(tensors, dimensions, op.main, op.first_touch, op.last_touch)
 
 
 def _exchanged(d: Dimension) -> Dimension:
@@ -39,7 +38,6 @@ def _exchanged(d: Dimension) -> Dimension:
     return Dimension(_OTHER.get(d.type, d.type), d.size, (in1, in0, out), d.exec, d.name)
 
 
-@traced
 def orient(op: TensorOp, lanes: int) -> OrientResult:
     """Put the better vector side first.
 

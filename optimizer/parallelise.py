@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.result import listing, traced
+from tensorop.optimizer.result import listing
 
 BALANCED = 0.9  # a thread may idle this much short of the whole region
 
@@ -29,7 +29,6 @@ class ParallelResult(NamedTuple):
     needs_partial_sums: bool = False
 
 
-@traced
 def parallelise(op: TensorOp, threads: int) -> ParallelResult:
     """Make loops SHARED until there are enough shares for the team.
 

@@ -40,6 +40,7 @@ from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute
 from tensorop.optimizer.regime import Regime, choose
+from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
@@ -105,23 +106,20 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
         With the notes of all passes.
     """
     op.verify()
-    notes = [] if choice == MODEL else [f"a search has found: {choice}"]
-    for name, step in (("normalise", normalise), ("fuse", fuse)):
-        result = step(op)
-        op = result.op
-        notes.append(f"{name}: {result.note}")
-    wider = widen(op)
-    if wider.op is not op:  # of most operations there is nothing to say
-        op = wider.op
-        notes.append(f"widen: {wider.note}")
+    passes = Passes()
+    if choice != MODEL:
+        passes.notes.append(f"a search has found: {choice}")
+    op = passes.run(normalise, op).op
+    op = passes.run(fuse, op).op
+    op = passes.run(widen, op, quiet=True).op
     if prod(d.size for d in op.dimensions) < SHARE_WORK:
         threads = 1
     regime = choose(op, machine)
     if choice.regime is not None and choice.regime != regime.name:
         regime = Regime(choice.regime, "chosen by a search")
-    notes.append(f"regime: {regime.name}, {regime.why}")
-    schedule = _scheduled(op, machine, threads, regime, notes, choice)
-    return replace(schedule, notes=(*notes, *schedule.notes))
+    passes.notes.append(f"regime: {regime.name}, {regime.why}")
+    schedule = _scheduled(op, machine, threads, regime, passes, choice)
+    return replace(schedule, notes=(*passes.notes, *schedule.notes))
 
 
 def as_written(op: TensorOp, machine: Machine, threads: int) -> Schedule:
@@ -136,7 +134,7 @@ def _scheduled(
     machine: Machine,
     threads: int,
     regime: Regime,
-    notes: list[str],
+    passes: Passes,
     choice: Choice,
 ) -> Schedule:
     if regime.name == "permute":
@@ -144,22 +142,18 @@ def _scheduled(
     if regime.name == "batch":
         return batched(op, machine, threads)
     if regime.name == "blocked":
-        oriented, swapped = orient(op, machine.lanes(op.dtype)), choice.swapped
-        notes.append(f"orient: {oriented.note}")
+        oriented = passes.run(orient, op, machine.lanes(op.dtype))
+        swapped = choice.swapped
         if swapped is None or swapped == oriented.swapped:
             schedule = blocked(oriented.op, machine, threads, oriented.swapped, choice)
             return touched(schedule, machine)
-        notes.append(f"orient: in{int(swapped)} is the vector side, chosen by a search")
+        passes.notes.append(f"orient: in{int(swapped)} is the vector side, chosen by a search")
         swapping = exchange(op) if swapped else op
         return touched(blocked(swapping, machine, threads, swapped, choice), machine)
-    primitives = streamed(op, machine) if regime.name == "stream" else identify(op).op
-    ordered = order(primitives)
-    grouped = group(ordered.op, machine)
-    shared = parallelise(_splittable(grouped.op, threads), threads)
-    notes.append(f"order: {ordered.note}")
-    if grouped.op is not ordered.op:
-        notes.append(f"group: {grouped.note}")
-    notes.append(f"parallelise: {shared.note}")
+    op = streamed(op, machine) if regime.name == "stream" else passes.run(identify, op).op
+    op = passes.run(order, op).op
+    op = passes.run(group, op, machine, quiet=True).op
+    shared = passes.run(parallelise, _splittable(op, threads), threads)
     schedule = nest(shared.op, machine, shared.shares)
     return touched(schedule, machine) if regime.name == "nest" else schedule
 

@@ -37,7 +37,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
 from tensorop.optimizer.vectors import vectors_and_rows
-from tensorop.optimizer.widen import widened
+from tensorop.optimizer.widen import widen
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.25  # times the least possible: not worth looking for better
@@ -152,7 +152,7 @@ class Realigned(NamedTuple):
 def cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
     that it gets runs it."""
-    op = widened(op.with_dimensions(fused(op.dimensions)[0])).op
+    op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
     regime = choose(op, machine).name
     if regime == "permute":
         return permuted_cycles(op, machine)
@@ -183,11 +183,10 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     points = prod(d.size for d in op.dimensions)
     if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
         return as_given
-    as_it_lies = cycles(op, machine)
-    if as_it_lies < NEAR_BEST * least_cycles(op, machine):
+    as_it_lies, bound = cycles(op, machine), bound_cycles(op, machine)
+    if bound >= FREE * as_it_lies or as_it_lies < NEAR_BEST * least_cycles(op, machine):
         return as_given
-    chosen, least = as_given, as_it_lies
-    copying, bound = _copying(machine), bound_cycles(op, machine)
+    chosen, least, copying = as_given, as_it_lies, _copying(machine)
     may_copy = COPY + bound < GAIN * as_it_lies
     if not may_copy and not out_is_new:
         return as_given._replace(cycles=as_it_lies)

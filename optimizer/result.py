@@ -1,17 +1,16 @@
 """What a pass gives back: the operation it made, and a sentence on what it did and why.
 
 Every pass of the optimizer is a function from a `TensorOp` (and a few numbers) to a `PassResult`.
-A pass that decides more than an operation can say returns a tuple with further fields. The
-notes of all passes, in order, are what `plan.explain()` prints. A pass is marked `traced`: at debug
-level 2 it prints the dimensions before and after."""
+A pass that decides more than an operation can say returns a tuple with further fields. `Passes`
+runs them: it collects their notes, which are what `plan.explain()` prints, and at debug level 2 it
+prints the dimensions before and after each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from tensorop.debug import Level, show
+from tensorop.debug import Level, show, wants
 from tensorop.ir import Dimension, TensorOp
 
 
@@ -31,19 +30,27 @@ class Result(Protocol):
     def note(self) -> str: ...
 
 
-Pass = TypeVar("Pass", bound=Callable[..., Result])
+R = TypeVar("R", bound=Result)
 
 
-def traced(step: Pass) -> Pass:
-    """The pass, showing its work at debug level 2."""
+class Passes:
+    """The passes that one operation goes through.
 
-    @wraps(step)
-    def run(op: TensorOp, *args: Any, **kwargs: Any) -> Result:
-        result = step(op, *args, **kwargs)
-        show(Level.PASSES, lambda: _changes(step.__name__, op, result))
+    notes: of all passes so far, in order.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._shows = wants(Level.PASSES)  # once: the setting may be looked up in the environment
+
+    def run(self, step: Callable[..., R], op: TensorOp, *args: Any, quiet: bool = False) -> R:
+        """Run a pass; quiet: where it changes nothing there is nothing to say."""
+        result = step(op, *args)
+        if not quiet or result.op is not op:
+            self.notes.append(f"{step.__name__}: {result.note}")
+        if self._shows:
+            show(Level.PASSES, lambda: _changes(step.__name__, op, result))
         return result
-
-    return cast(Pass, run)
 
 
 def _changes(name: str, before: TensorOp, result: Result) -> str:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.optimizer.result import describe, traced
+from tensorop.optimizer.result import describe
 
 MULTIPLES: Mapping[DimType, int] = {DimType.M: 16, DimType.N: 4, DimType.K: 1, DimType.C: 1}
 
@@ -58,7 +58,6 @@ class SplitResult(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-@traced
 def split(
     op: TensorOp,
     max_kernel: int | Mapping[DimType, int],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tensorop.ir import Dimension, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.regime import permutes
-from tensorop.optimizer.result import PassResult, describe, traced
+from tensorop.optimizer.result import PassResult, describe
 
 # By bytes. Permuting and packing move elements of any of these types as bits; what is as long as a
 # clongdouble would be loaded as numbers, and lose bits, by the other kernels.
@@ -18,7 +18,6 @@ WIDE = {2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128", 32: "clongdoubl
 BITS = (2, 4, 8, 16)
 
 
-@traced
 def widen(op: TensorOp) -> PassResult:
     """Take neighbours as one element.
 
@@ -31,11 +30,6 @@ def widen(op: TensorOp) -> PassResult:
     -------
     PassResult
     """
-    return widened(op)
-
-
-def widened(op: TensorOp) -> PassResult:
-    """The pass itself, for estimates, which are not shown."""
     nothing = PassResult(op, "nothing to widen")
     if op.main != Primitive.COPY or op.tensors[0].dtype != op.dtype:
         return nothing

@@ -157,6 +157,16 @@ class Tensor(NamedTuple):
     conj: bool = False
 
 
+_TYPES = tuple(DimType)
+
+
+class _Group(NamedTuple):
+    """The dimensions of one type, and the product of their sizes."""
+
+    dimensions: tuple[Dimension, ...]
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class TensorOp:
     """A tensor operation over strided tensors.
@@ -172,6 +182,9 @@ class TensorOp:
     main: Primitive
     first_touch: Primitive = Primitive.NONE
     last_touch: Primitive = Primitive.NONE
+    _by_type: dict[DimType, _Group] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def out(self) -> int:
@@ -182,12 +195,24 @@ class TensorOp:
     def dtype(self) -> str:
         return self.tensors[self.out].dtype
 
-    def of_type(self, *types: DimType) -> tuple[Dimension, ...]:
-        return tuple([d for d in self.dimensions if d.type in types])
+    def of_type(self, type_: DimType) -> tuple[Dimension, ...]:
+        return (self._by_type or self._sorted_by_type())[type_].dimensions
 
-    def size_of(self, *types: DimType) -> int:
-        """Product of the sizes of all dimensions of the given types (1 where there are none)."""
-        return math.prod([d.size for d in self.dimensions if d.type in types])
+    def size_of(self, type_: DimType) -> int:
+        """Product of the sizes of all dimensions of a type (1 where there are none)."""
+        return (self._by_type or self._sorted_by_type())[type_].size
+
+    def _sorted_by_type(self) -> dict[DimType, _Group]:
+        # Once: every pass and estimate asks, again and again.
+        found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
+        for d in self.dimensions:
+            found[d.type].append(d)
+        groups = {
+            type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
+            for type_, dims in found.items()
+        }
+        self._by_type.update(groups)  # all at once: another thread may be asking
+        return self._by_type
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(

@@ -86,9 +86,10 @@ class Planned:
 
 def _show(op: TensorOp, schedules: list[Schedule]) -> None:
     """What the debug levels say of a new plan, and whether it is in order."""
-    if wants(Level.PLAN):
-        for schedule in schedules:
-            schedule.verify()
+    if not wants(Level.PLAN):
+        return
+    for schedule in schedules:
+        schedule.verify()
     show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
     lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
     show(Level.PASSES, lambda: "\n".join(lines))
