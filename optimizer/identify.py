@@ -19,7 +19,6 @@ smallest stride does, and of equal ones the longest dimension.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
@@ -75,12 +74,11 @@ def _contraction(op: TensorOp) -> IdentifyResult:
     k = _nearest(op.of_type(DimType.K), (in0, in1), summed=True)
     others = [d for d in op.of_type(DimType.K) if d is not k]
     br = _nearest(others, (in0, in1), summed=True)
-    op = replace(op, main=Primitive.GEMM if br is None else Primitive.BRGEMM)
     chosen = [d for d in (br, m, n, k) if d is not None]
     why = "no second K" if br is None else "a second K is batch-reduce"
-    prim = _prim(op, chosen)
+    prim = _prim(op, chosen, Primitive.GEMM if br is None else Primitive.BRGEMM)
     m, n, k, br = (_as_prim(d) for d in (m, n, k, br))
-    note = f"{op.main} over {listing(chosen)}: {why}"
+    note = f"{prim.main} over {listing(chosen)}: {why}"
     return IdentifyResult(prim, note, m=m, n=n, k=k, br=br)
 
 
@@ -136,19 +134,24 @@ def _nearest(
     """The dimension that steps least: in the first of the tensors, then in the next ones; a summed
     one in whichever of them it steps least. A stride of 0 is no step, and comes last."""
 
+    found = tuple(dimensions)
+    if len(found) < 2:
+        return found[0] if found else None
+
     def key(d: Dimension) -> tuple[object, ...]:
         steps = [abs(d.strides[t]) or float("inf") for t in tensors]
         return (min(steps) if summed else 0, steps, -d.size)
 
-    return min(dimensions, key=key, default=None)
+    return min(found, key=key)
 
 
 def _as_prim(d: Dimension | None) -> Dimension | None:
     return None if d is None else d.executed(ExecType.PRIM)
 
 
-def _prim(op: TensorOp, chosen: list[Dimension]) -> TensorOp:
+def _prim(op: TensorOp, chosen: list[Dimension], main: Primitive | None = None) -> TensorOp:
     """The loops as they were, then the chosen dimensions as PRIM."""
     # By identity: two different dimensions may compare equal.
     loops = [d for d in op.dimensions if not any(d is c for c in chosen)]
-    return op.with_dimensions((*loops, *[d.executed(ExecType.PRIM) for d in chosen]))
+    dimensions = (*loops, *[d.executed(ExecType.PRIM) for d in chosen])
+    return TensorOp(op.tensors, dimensions, main or op.main, op.first_touch, op.last_touch)

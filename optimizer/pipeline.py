@@ -105,7 +105,6 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
     Schedule
         With the notes of all passes.
     """
-    op.verify()
     passes = Passes()
     if choice != MODEL:
         passes.notes.append(f"a search has found: {choice}")
@@ -124,7 +123,6 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
 
 def as_written(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """The operation with the execution types it came with, and no pass run."""
-    op.verify()
     shared = prod(d.size for d in op.dimensions if d.exec == ExecType.SHARED)
     return nest(op, machine, min(shared, threads))
 

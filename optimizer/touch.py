@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from tensorop.ir import Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
@@ -53,6 +54,7 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
     return replace(schedule, axes=axes, body=body, notes=(*schedule.notes, note))
 
 
+@lru_cache(maxsize=256)  # estimates and passes ask about the same operation
 def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     """The batch dimension along which to ask, and how many of its items L2 holds half of."""
     nearest = _nearest(op)

@@ -192,7 +192,7 @@ class _Binder(CopyWords):
     def _gemm_words(self, call: Call) -> Words:
         d, kernel = GemmWord, call.kernel
         m, n, k = call.axes[:3]
-        words = np.zeros(max(d) + 1, np.int64)
+        words = np.zeros(d.WORDS, np.int64)
         for tensor, slot, panel, how in (
             (0, d.A_SLOT, d.A_PANEL, kernel.a),
             (1, d.B_SLOT, d.B_PANEL, kernel.b),
@@ -238,7 +238,7 @@ class _Binder(CopyWords):
 
     def _stream_words(self, call: Call) -> Words:
         d, (x, y) = StreamDescriptor, call.axes
-        words = np.zeros(max(d) + 1, np.int64)
+        words = np.zeros(len(d), np.int64)
         words[d.X_AXIS], words[d.Y_AXIS] = AXIS_SLOTS[x], AXIS_SLOTS[y]
         names = ("IN0", "IN1", "OUT") if len(call.tensors) == 3 else ("IN0", "OUT")
         for tensor, name in zip(call.tensors, names, strict=True):

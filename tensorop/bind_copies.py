@@ -57,7 +57,7 @@ class CopyWords(ScheduleTables):
         """A copy between two layouts: positions of both axes by absolute tables."""
         d, (x, y), (source, target) = CopyDescriptor, call.axes, call.tensors
         size = self._element(source).size
-        words = np.zeros(max(d) + 1, np.int64)
+        words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
         self._set_y(words, y, self._offsets(y, source), self._offsets(y, target))
         granule, read, reached = (
@@ -162,7 +162,7 @@ class CopyWords(ScheduleTables):
         lanes_at = self._in_block(pack.lanes, product)
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
         depth = self._in_block(pack.depth, product) * panels.row
-        words = np.zeros(max(d) + 1, np.int64)
+        words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
         words[d.WIDTH], words[d.ROW] = pack.width, panels.row

@@ -182,9 +182,22 @@ class TensorOp:
     main: Primitive
     first_touch: Primitive = Primitive.NONE
     last_touch: Primitive = Primitive.NONE
+    # What is worked out once, because passes, estimates and caches ask again and again.
     _by_type: dict[DimType, _Group] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            facts = (self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch)
+            object.__setattr__(self, "_hash", hash(facts) or 1)
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings differ from process to process.
+        facts = (self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch)
+        return TensorOp, facts
 
     @property
     def out(self) -> int:
@@ -203,7 +216,6 @@ class TensorOp:
         return (self._by_type or self._sorted_by_type())[type_].size
 
     def _sorted_by_type(self) -> dict[DimType, _Group]:
-        # Once: every pass and estimate asks, again and again.
         found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
         for d in self.dimensions:
             found[d.type].append(d)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 
 from tensorop.bind import bind
 from tensorop.debug import Level, show, wants
@@ -19,7 +20,7 @@ from tensorop.ir import Schedule, TensorOp
 from tensorop.jit.library import kernel_address
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
-from tensorop.optimizer.divide import divide
+from tensorop.optimizer.divide import LEAST_POINTS, divide
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pipeline import plan_stages
@@ -113,9 +114,15 @@ def executable_of(
     kept : callable
         What stands between an executable of all of the operation and the optimizer.
     """
-    if choice == MODEL and threads != 1 and divide(normalise(op).op, MANY) is not None:
+    if choice == MODEL and threads != 1 and _divides(op):
         return DividedSum(op, threads, lambda part: _undivided(part, threads, MODEL))
     return _undivided(op, threads, choice, kept)
+
+
+def _divides(op: TensorOp) -> bool:
+    """Whether a sum is divided among threads, if there are enough of them."""
+    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS
+    return large and divide(normalise(op).op, MANY) is not None
 
 
 @lru_cache(maxsize=CACHED)
