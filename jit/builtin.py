@@ -27,6 +27,7 @@ _PYTHON = (
     "PyErr_Occurred",
     "PyErr_SetString",
     "PyLong_AsLongLong",
+    "PyLong_AsLongLongAndOverflow",
     "PyThread_get_thread_ident",
     "Py_IncRef",
     "Py_DecRef",
@@ -59,17 +60,22 @@ class Foreign:
     RUNTIME_ERROR = 3
     NEW_ARRAY = 4  # functions of numpy's C API
     AS_SCALAR = 5
-    OUT = 6  # the keyword, as code that was compiled has it
-    WORDS = 7
+    OUT = 6  # keywords, as code that was compiled has them
+    ALPHA = 7
+    BETA = 8
+    FLOAT = 9  # types
+    INT = 10
+    WORDS = 11
 
 
-_OUT = sys.intern("out")
 _OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`
+_KEYWORDS = tuple(map(sys.intern, ("out", "alpha", "beta")))
 
 
 def know(table: int, new_array: int, as_scalar: int) -> None:
     """Fill the table."""
-    addresses = [*map(id, _OBJECTS), new_array, as_scalar, id(_OUT)]
+    objects = map(id, (*_KEYWORDS, float, int))
+    addresses = [*map(id, _OBJECTS), new_array, as_scalar, *objects]
     for at, address in enumerate(addresses):
         ctypes.c_int64.from_address(table + 8 * at).value = address
 

@@ -37,7 +37,10 @@ from tensorop.jit.warm import FUNCTIONS as WARM_FUNCTIONS
 from tensorop.jit.warm import array_api
 
 _LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
-_WARM = "warm($module, operands, out, /)\n--\n\nRun a call that was seen before, else return None."
+_WARM = (
+    "warm($module, operands, out, alpha=1, beta=0, /)\n--\n\n"
+    "Run a call that was seen before, else return None."
+)
 _PLAN = "plan($module, /, *operands, out=None, alpha=1, beta=0)\n--\n\nContract."
 
 Operand: TypeAlias = "np.ndarray[Any, Any] | int"

@@ -39,14 +39,16 @@ class Array:
 
 class Record:
     """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
-    FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B."""
+    FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B.
+    FACTOR: bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken."""
 
     KEY = 0
     KEEP = 1
     PREPARED = 2
     SWAPS = 3
     FORM = 4
-    A = 5
+    FACTOR = 5
+    A = 6
     B = A + Array.WORDS
     OUT = B + Array.WORDS
     WORDS = OUT + Array.WORDS
@@ -95,9 +97,9 @@ def _fields_are_known() -> bool:
     )
 
 
-def form(*, makes: bool, single: bool) -> int:
-    """Whether a call makes its result, and whether it has one operand, as a number."""
-    return makes + 2 * single
+def form(*, makes: bool, single: bool, scaled: bool = False) -> int:
+    """Whether a call makes its result, has one operand, and an alpha that is not 1, as a number."""
+    return makes + 2 * single + 4 * scaled
 
 
 def hashed(key: int, shapes: tuple[tuple[int, ...], ...], form: int) -> int:

@@ -11,6 +11,9 @@ records come about (`jit/warm.py`).
 `plan(*operands, out=None)` is the same for the key that it holds, and itself calls the Python
 function that it holds for everything else.
 
+Both take alpha and beta, too, where they are Python floats or small ints, and the plan's dtype is
+one of floats.
+
 Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
 read while the GIL is held; the plan of a record is kept alive for as long as it runs.
 """
@@ -20,7 +23,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tensorop.jit import builtin_code
-from tensorop.jit.abi import PREPARED_WORDS, CallRecord
+from tensorop.jit.abi import BETA_IS_ONE, PREPARED_WORDS, SCALAR_WORDS, CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.builtin import Foreign
 from tensorop.jit.records import cell, function, null, symbol, words
@@ -43,6 +46,10 @@ _ITEMS_AT = object.__basicsize__ + 8  # of a tuple
 _ITEM = 8  # bytes of one
 _READABLE = 0x100  # flags of an array: aligned; with the second one, writeable
 _WRITEABLE = 0x400
+_F64 = ir.DoubleType()
+A_FLOAT, AN_INT = 1, 2
+LARGEST_INT = 1 << 24  # that every float holds
+LARGEST_FLOAT32 = float.fromhex("0x1.fffffep127")
 
 
 def emit_warm(module: ir.Module, target: Target) -> None:
@@ -55,6 +62,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
+    _emit_number(module, target)
     _emit_serve(module, target)
     _emit_warm(module, target)
     _emit_plan(module, target)
@@ -153,11 +161,59 @@ def _emit_overlaps(module: ir.Module, target: Target) -> None:
     code.finish(code.builder.zext(both, WORD))
 
 
+def _emit_number(module: ir.Module, target: Target) -> None:
+    """Write a number as a float64: A_FLOAT or AN_INT, and 0 for any other object."""
+    code, (given, place) = function(module, target, "warm.number", "given", "place")
+    kind = code.word(code.at(given, builtin_code.TYPE_AT), 0)
+    types = symbol("foreign")
+    with code.when(code.equal(kind, code.word(types, Foreign.FLOAT))):
+        code.set_word(place, 0, code.word(code.at(given, FIELDS), 0))
+        code.leave(A_FLOAT)
+    with code.when(code.builder.not_(code.equal(kind, code.word(types, Foreign.INT)))):
+        code.leave(0)
+    overflows = words(code, 1)
+    value = code.call("PyLong_AsLongLongAndOverflow", WORD, [given, overflows])
+    fits = code.builder.icmp_signed("==", code.load(overflows, INT32, 4), ir.Constant(INT32, 0))
+    size = code.add(value, LARGEST_INT)
+    small = code.builder.icmp_unsigned("<=", size, code.int(2 * LARGEST_INT))
+    small = code.builder.and_(small, fits)
+    with code.when(small):
+        code.store(code.builder.sitofp(value, _F64), place, 8)
+    code.finish(code.builder.select(small, code.int(AN_INT), code.int(0)))
+
+
+def _factor(code: Code, given: Value, default: float, none: Value) -> tuple[Value, Value]:
+    """alpha or beta as a float64, and whether it is the default, an int; null: the default. What is
+    no such number is left to others."""
+    place = words(code, 1)
+    code.store(ir.Constant(_F64, default), place, 8)
+
+    def read() -> list[Value]:
+        kind = code.call("warm.number", WORD, [given, place])
+        with code.when(code.equal(kind, 0)):
+            code.leave(none)
+        return [kind]
+
+    (kind,) = code.choose(null(code, given), lambda: [code.int(AN_INT)], read)
+    value = code.load(place, _F64, 8)
+    same = code.builder.fcmp_ordered("==", value, ir.Constant(_F64, default))
+    return value, code.builder.and_(same, code.equal(kind, AN_INT))
+
+
 def _emit_serve(module: ir.Module, target: Target) -> None:
     """Run a call of one operand or two, if it is known: its result, None (no reference) where it is
-    not, or null after an exception."""
-    code, (key, given, count, asked) = function(
-        module, target, "warm.serve", "key:", "given", "count:", "asked", result=POINTER
+    not, or null after an exception. alpha, beta: null for the defaults."""
+    code, (key, given, count, asked, alpha, beta) = function(
+        module,
+        target,
+        "warm.serve",
+        "key:",
+        "given",
+        "count:",
+        "asked",
+        "alpha",
+        "beta",
+        result=POINTER,
     )
     a, b = code.pointer(given, 0), code.pointer(given, code.sub(count, 1))
     none = builtin_code.foreign(code, Foreign.NONE)
@@ -171,12 +227,19 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         code.when(code.builder.not_(builtin_code.is_array(code, asked))),
     ):
         code.leave(none)
+    # 1 and 0 as ints are what a call without them means; as floats, other dtypes have a say.
+    first, one = _factor(code, alpha, 1.0, none)
+    second, zero = _factor(code, beta, 0.0, none)
     single = code.builder.zext(code.equal(count, 1), WORD)
+    scaled = code.builder.zext(code.builder.not_(one), WORD)
     form = code.add(code.builder.zext(makes, WORD), code.mul(single, 2))
+    form = code.add(form, code.mul(scaled, 4))
     record_at = code.call("warm.find", WORD, [key, form, a, b, out])
     with code.when(code.equal(record_at, 0)):
         code.leave(none)
     record = code.builder.inttoptr(record_at, POINTER)
+    default = code.builder.and_(one, zero)
+    scalars = _scalars(code, record, makes, (first, second), default, none)
     rank = code.word(record, Record.OUT + Array.RANK)
     keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
     at_a, at_b = _field(code, a, FIELDS), _field(code, b, FIELDS)
@@ -184,9 +247,9 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     swaps = code.nonzero(code.word(record, Record.SWAPS))
     in0 = code.builder.select(swaps, at_b, at_a)
     in1 = code.builder.select(swaps, at_a, at_b)
-    own, nothing = words(code, PREPARED_WORDS), ir.Constant(POINTER, None)
+    own = words(code, PREPARED_WORDS)
     scratch = code.builder.ptrtoint(code.stack(BYTE, SCRATCH), WORD)
-    arguments = [own, prepared, in0, in1, place, code.int(0), nothing, scratch]
+    arguments = [own, prepared, in0, in1, place, code.int(0), scalars, scratch]
     code.call("entry.prepare", WORD, arguments)
     code.call("Py_IncRef", VOID, [keep])
     builtin_code.run_prepared(code, own)
@@ -200,22 +263,85 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     code.finish(result)
 
 
+def _scalars(
+    code: Code,
+    record: Value,
+    makes: Value,
+    factors: tuple[Value, Value],
+    default: Value,
+    none: Value,
+) -> Value:
+    """The words of alpha and beta, as `runtime.scalars` has them; null where they are 1 and 0."""
+    written = words(code, SCALAR_WORDS)
+
+    def equals(value: Value, number: float) -> Value:
+        return code.builder.fcmp_ordered("==", value, ir.Constant(_F64, number))
+
+    def write() -> list[Value]:
+        size = code.word(record, Record.FACTOR)
+        with code.when(code.equal(size, 0)):
+            code.leave(none)
+        alpha, beta = (_rounded(code, value, size, none) for value in factors)
+        zero, one = equals(beta, 0.0), equals(beta, 1.0)
+        # A beta without `out` is an error; somebody else says so.
+        with code.when(code.builder.and_(makes, code.builder.not_(zero))):
+            code.leave(none)
+        for index in range(SCALAR_WORDS):
+            code.set_word(written, index, 0)
+        for value, word in ((alpha, CallRecord.ALPHA), (beta, CallRecord.BETA)):
+            place = cell(code, written, word)
+            with code.either(code.equal(size, 4)) as (single, double):
+                with single:
+                    code.store(code.builder.fptrunc(value, ir.FloatType()), place, 4)
+                with double:
+                    code.store(value, place, 8)
+        scales = code.builder.zext(code.builder.not_(equals(alpha, 1.0)), WORD)
+        reads = code.builder.select(one, code.int(BETA_IS_ONE), code.int(1))
+        code.set_word(written, CallRecord.SCALES, scales)
+        code.set_word(written, CallRecord.READS_OUT, code.builder.select(zero, code.int(0), reads))
+        return [written]
+
+    (place,) = code.choose(default, lambda: [ir.Constant(POINTER, None)], write)
+    return place
+
+
+def _rounded(code: Code, value: Value, size: Value, none: Value) -> Value:
+    """A float64 that is also a float of so many bytes; one that a float32 may not hold is left to
+    others."""
+
+    def single() -> list[Value]:
+        least = code.builder.fcmp_ordered(">=", value, ir.Constant(_F64, -LARGEST_FLOAT32))
+        most = code.builder.fcmp_ordered("<=", value, ir.Constant(_F64, LARGEST_FLOAT32))
+        with code.when(code.builder.not_(code.builder.and_(least, most))):
+            code.leave(none)
+        return [code.builder.fpext(code.builder.fptrunc(value, ir.FloatType()), _F64)]
+
+    (result,) = code.choose(code.equal(size, 4), single, lambda: [value])
+    return result
+
+
 def _emit_warm(module: ir.Module, target: Target) -> None:
     code, (_, given, count) = function(
         module, target, "entry.warm", "self", "given", "count:", result=POINTER
     )
-    with code.when(code.builder.not_(code.equal(count, 2))):
-        builtin_code.raise_error(
-            code, Foreign.TYPE_ERROR, builtin_code.text(module, "warm_usage", "(operands, out)")
-        )
+    scaled = code.equal(count, 4)
+    with code.when(code.builder.not_(code.builder.or_(code.equal(count, 2), scaled))):
+        usage = builtin_code.text(module, "warm_usage", "(operands, out[, alpha, beta])")
+        builtin_code.raise_error(code, Foreign.TYPE_ERROR, usage)
     none = builtin_code.foreign(code, Foreign.NONE)
     operands, asked = code.pointer(given, 0), code.pointer(given, 1)
+    nothing = ir.Constant(POINTER, None)
+    factors = code.choose(
+        scaled,
+        lambda: [code.pointer(given, 2), code.pointer(given, 3)],
+        lambda: [nothing, nothing],
+    )
     count, items = code.sub(_length(code, operands), 1), code.at(operands, _ITEMS_AT)
     with code.when(code.builder.not_(_one_or_two(code, count))):
         code.call("Py_IncRef", VOID, [none])
         code.leave(none)
-    arrays = code.at(items, _ITEM)
-    result = code.call("warm.serve", POINTER, [code.word(items, 0), arrays, count, asked])
+    arguments = [code.word(items, 0), code.at(items, _ITEM), count, asked, *factors]
+    result = code.call("warm.serve", POINTER, arguments)
     with code.when(_is(code, result, none)):
         code.call("Py_IncRef", VOID, [none])
     code.finish(result)
@@ -223,21 +349,32 @@ def _emit_warm(module: ir.Module, target: Target) -> None:
 
 def _emit_plan(module: ir.Module, target: Target) -> None:
     """A built-in function whose `self` is the tuple (key, other way): what is not known, or comes
-    with other keywords than `out`, goes the other way."""
+    with other keywords than these, goes the other way."""
     code, (self, given, count, keywords) = function(
         module, target, "entry.plan", "self", "given", "count:", "keywords", result=POINTER
     )
     none, own = builtin_code.foreign(code, Foreign.NONE), code.at(self, _ITEMS_AT)
+    nothing = ir.Constant(POINTER, None)
 
     def named() -> list[Value]:
-        first = code.pointer(code.at(keywords, _ITEMS_AT), 0)
-        out = builtin_code.foreign(code, Foreign.OUT)
-        only = code.builder.and_(code.equal(_length(code, keywords), 1), _is(code, first, out))
-        return [code.builder.zext(only, WORD), code.pointer(given, count)]
+        names, many = code.at(keywords, _ITEMS_AT), _length(code, keywords)
+        with code.reduce(many, [code.int(0), none, nothing, nothing]) as each:
+            matched, *values = each.values
+            name = code.pointer(names, each.index)
+            value = code.pointer(given, code.add(count, each.index))
+            for i, keyword in enumerate((Foreign.OUT, Foreign.ALPHA, Foreign.BETA)):
+                meant = _is(code, name, builtin_code.foreign(code, keyword))
+                values[i] = code.builder.select(meant, value, values[i])
+                matched = code.add(matched, code.builder.zext(meant, WORD))
+            each.update([matched, *values])
+        matched, *values = each.values
+        return [code.builder.zext(code.equal(matched, many), WORD), *values]
 
-    plain, asked = code.choose(null(code, keywords), lambda: [code.int(1), none], named)
+    plain, *values = code.choose(
+        null(code, keywords), lambda: [code.int(1), none, nothing, nothing], named
+    )
     with code.when(code.builder.and_(code.nonzero(plain), _one_or_two(code, count))):
-        result = code.call("warm.serve", POINTER, [code.word(own, 0), given, count, asked])
+        result = code.call("warm.serve", POINTER, [code.word(own, 0), given, count, *values])
         with code.when(code.builder.not_(_is(code, result, none))):
             code.leave(result)
     other = [code.pointer(own, 1), given, count, keywords]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError, whole
-from tensorop.ir import TensorOp
+from tensorop.ir import SCALED, TensorOp
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 
@@ -117,23 +117,38 @@ class Call:
             launch(self._plan.address, a, b, result, 0, 0, 0)
         return result if self._has_axes else result[()]
 
-    def learn(self, key: Any, operands: Sequence[Array], out: Array | None) -> None:
+    def learn(
+        self, key: Any, operands: Sequence[Array], out: Array | None, scaled: bool = False
+    ) -> None:
         """Let the generated code remember this call (`known.py`), if it is one that a single plan
         serves, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
-        that calls which keep losing their places cost little."""
+        that calls which keep losing their places cost little. scaled: alpha is not 1."""
         if self._plan is None:
             return
         self._seen += 1
         result = self.program.result
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
-        if self._seen == 1 or self._seen & (self._seen - 1) or large:
+        factor = self._factor_bytes()
+        if self._seen == 1 or self._seen & (self._seen - 1) or large or (scaled and not factor):
             return
         one, other = operands[0], operands[-1]
         layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
         made = result if out is None else out
         layouts.append((made.shape, made.strides, made.dtype))
         facts = {"makes": out is None, "swaps": self._swaps, "single": len(operands) == 1}
-        _back_end().learn(key, layouts, self, self._plan, **facts)
+        _back_end().learn(key, layouts, self, self._plan, **facts, scaled=scaled, factor=factor)
+
+    def _factor_bytes(self) -> int:
+        """Of alpha and beta, or of their real parts: where generated code can write them."""
+        op, dtype = self.program.steps[0].op, self.program.dtype
+        if op.main not in SCALED or op.dtype not in (
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+        ):
+            return 0
+        return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
     def known_by(self, key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
         """A built-in function that runs what has been learnt of a key, and else calls the other

@@ -101,9 +101,9 @@ def einsum(
     >>> einsum("ij,jk->ik", [[1, 2]], [[3], [4]])
     array([[11]])
     """
-    # The usual call has no keyword, or `out`. Identity is asked first: an array may stand there. A
-    # default that comes as another object takes the longer way to the same result.
-    if (
+    # The usual call has no keyword, or `out`, alpha and beta. Identity is asked first: an array may
+    # stand there. A default that comes as another object takes the longer way to the same result.
+    usual = (
         dtype is None
         and threads is None
         and tune is None
@@ -111,19 +111,21 @@ def einsum(
         and order is _K
         and optimize is _AUTO
         and conj is _NONE
-        and alpha is _ONE
-        and beta is _ZERO
-    ):
-        result = warm.run(operands, out)
+    )
+    if usual:
+        if alpha is _ONE and beta is _ZERO:
+            result = warm.run(operands, out)
+            return _unknown(operands, out) if result is None else result
+        result = warm.run(operands, out, alpha, beta)
         if result is not None:
             return result
-        return _unknown(operands, out)
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
+    key = spec if usual and len(arrays) <= 2 and type(spec) is str else None
     kind = None if dtype is None else np.dtype(dtype)
     chosen = positions(conj)
     full = Options(kind, casting, order, freeze(optimize), chosen, scaled, tune=tune)
-    return contract(spec, arrays, out, full, alpha, beta, threads)
+    return contract(spec, arrays, out, full, alpha, beta, threads, key)
 
 
 def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
@@ -171,7 +173,7 @@ def contract(
     first, second = scalars(call, out, alpha, beta, options.casting)
     result = call.run(arrays, target, first, second)
     if key is not None:
-        call.learn(key, arrays, target)
+        call.learn(key, arrays, target, options.scaled)
     return result if out is None else out
 
 

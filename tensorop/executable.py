@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tensorop.ir import CONTRACTIONS, REDUCTIONS, Primitive, Schedule, TensorOp
+from tensorop.ir import REDUCTIONS, SCALED, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import SHARE_WORK
 from tensorop.runnable import Operand, Runnable
@@ -26,7 +26,6 @@ from tensorop.threads import get_num_threads
 MOST_TABLES = 256 << 20  # bytes of tables that cached plans may hold, about
 NO_OPERAND = -1
 _COPIES = frozenset({Primitive.COPY, Primitive.CONJ})
-_SCALED = CONTRACTIONS | {Primitive.SUM}
 
 
 def threads_for(op: TensorOp, threads: int | None) -> int | None:
@@ -143,7 +142,7 @@ class Executable:
     def _check_scalars(self, alpha: Any, beta: Any) -> None:
         """Sums are scaled; other reductions can at most start from what out holds (beta = 1)."""
         main = self.op.main
-        if main not in _SCALED and (alpha != 1 or beta not in ((0, 1) if self._reduces else (0,))):
+        if main not in SCALED and (alpha != 1 or beta not in ((0, 1) if self._reduces else (0,))):
             raise ValueError(f"{main} takes no alpha = {alpha!r} and beta = {beta!r}")
 
     def _stages(self, threads: int) -> tuple[_Ready, ...]:

@@ -114,6 +114,7 @@ REDUCTIONS = frozenset(
     }
 )
 CONTRACTIONS = frozenset({Primitive.GEMM, Primitive.BRGEMM})
+SCALED = CONTRACTIONS | {Primitive.SUM}  # what alpha and beta are for
 
 
 @dataclass(frozen=True, slots=True)

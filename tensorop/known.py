@@ -44,6 +44,8 @@ def learn(
     makes: bool,
     swaps: bool,
     single: bool,
+    scaled: bool,
+    factor: int,
 ) -> None:
     """Remember what a call runs.
 
@@ -62,6 +64,10 @@ def learn(
         The second operand is the plan's in0.
     single : bool
         There is one operand, whose layout both are.
+    scaled : bool
+        alpha is not 1.
+    factor : int
+        Bytes of alpha and beta, or of their real parts; 0: the call is known without them only.
     """
     entry = machine().warm
     if (
@@ -73,7 +79,8 @@ def learn(
     words = np.zeros(Record.WORDS, np.int64)
     words[Record.KEY], words[Record.KEEP] = id(key), id(call)
     words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
-    words[Record.FORM] = how = form(makes=makes, single=single)
+    words[Record.FORM] = how = form(makes=makes, single=single, scaled=scaled)
+    words[Record.FACTOR] = factor
     for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
         words[place : place + Array.WORDS] = _described(layout)
     first = hashed(id(key), (layouts[0][0], layouts[1][0]), how)

@@ -242,8 +242,7 @@ class _PythonCall:
             return result
         scaled = not (type(alpha) is int and alpha == 1)
         options = self._options._replace(scaled=scaled)
-        key = self.key if plain else None
-        return contract(self._spec, arrays, out, options, alpha, beta, self._threads, key)
+        return contract(self._spec, arrays, out, options, alpha, beta, self._threads, self.key)
 
     def _check(self, layouts: Sequence[Layout]) -> None:
         if len(layouts) != len(self._layouts):

@@ -50,6 +50,50 @@ def teach(spec: Any, a: np.ndarray, b: np.ndarray, **out: Any) -> None:
         tensorop.einsum(spec, a, b, **out)
 
 
+NUMBERS = (1, 0, 2, -3, 1.0, 0.5, -0.0, 1e-300, 1e300, float("inf"), float("nan"), 2**24 + 1, 2**70)
+STRANGE = (True, np.float32(2), np.float64(0.1), np.array(3), 1 + 2j)  # left to Python
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk", "ij->j", "ij->ij", "i,i->"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_factors(spec: str, dtype: str) -> None:
+    """alpha and beta, in both ways of calling, are what they are where nothing is known."""
+    terms = spec.split("->")[0].split(",")
+    operands = [array(term, dtype, i) for i, term in enumerate(terms)]
+    plain = np.asarray(tensorop.einsum(spec, *operands))
+    plan = tensorop.compile(spec, *operands)
+    start = np.array(np.random.default_rng(9).integers(0, 4, plain.shape), dtype)
+    known = 0
+    run = machine().warm.run
+
+    def told(call: Any) -> Any:
+        try:
+            return np.asarray(call()).tobytes(), ""
+        except (TypeError, ValueError) as error:
+            return b"", str(error)
+
+    for alpha in (*NUMBERS, *STRANGE):
+        for beta in (*NUMBERS, *STRANGE):
+            for out in (None, start):
+                rest = {"alpha": alpha, "beta": beta}
+                if out is not None:
+                    rest["out"] = out
+
+                def fresh(rest: dict[str, Any] = rest) -> dict[str, Any]:
+                    return {k: v.copy() if k == "out" else v for k, v in rest.items()}
+
+                right = told(lambda: tensorop.einsum(spec, *operands, **fresh(), order="k"))
+                for _ in range(3):
+                    assert told(lambda: tensorop.einsum(spec, *operands, **fresh())) == right, rest
+                    assert told(lambda: plan(*operands, **fresh())) == right, rest
+                given = None if out is None else out.copy()
+                known += run((spec, *operands), given, alpha, beta) is not None
+    served = dtype in ("float32", "float64", "complex64") and "->ij" not in spec
+    assert (known > 50) == served
+    assert tensorop.einsum(spec, *operands, alpha=1, beta=0).tobytes() == plain.tobytes()
+
+
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_known_calls_give_what_unknown_ones_give(spec: str, dtype: str) -> None:
