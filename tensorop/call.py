@@ -9,9 +9,9 @@ how often it was asked for, which may be off.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,19 @@ def forget_plans() -> None:
         _back_end().cache_clear()
 
 
+SMALL = 1 << 14  # elements of all intermediate results that need not be given back early
+
+
+class _Link(NamedTuple):
+    """A step: what runs it on in0, in1 and out, the slots of its operands (the same one twice where
+    there is one), and elements of its result, None where that is the call's."""
+
+    run: Callable[..., None]
+    first: int
+    second: int
+    size: int | None
+
+
 class Call:
     """A program bound to its kernels.
 
@@ -70,6 +83,7 @@ class Call:
 
     __slots__ = (
         "_allocate",
+        "_chain",
         "_direct",
         "_executables",
         "_factors",
@@ -92,6 +106,7 @@ class Call:
         self._plan, self._swaps = self._single_plan()
         scratch = 0 if self._plan is None else self._plan.scratch_bytes
         self._launch = None if self._plan is None or scratch else self._plan.launch
+        self._chain = None if self._direct is not None else self._chained()
         self._seen = 0
 
     def _single_plan(self) -> tuple[Any, bool]:
@@ -104,6 +119,26 @@ class Call:
             return None, False
         plan, (first, *_) = single
         return plan, first == 1
+
+    def _chained(self) -> tuple[_Link, ...] | None:
+        """Several small steps on the caller's own arrays, each a single plan: what runs them, one
+        after the other."""
+        program = self.program
+        if program.through is not None or any(program.copies) or program.sums_nothing:
+            return None
+        sizes = [step.size or 0 for step in program.steps]
+        if not sizes or sum(sizes) > SMALL or any(f is not None for f in self._factors):
+            return None
+        chain = []
+        for step, executable in zip(program.steps, self._executables, strict=True):
+            single = _back_end().single_plan(executable)
+            if single is None:
+                return None
+            plan, (first, *_) = single
+            inputs = step.inputs[::-1] if first == 1 else step.inputs
+            run = partial(_back_end().run, plan)
+            chain.append(_Link(run, inputs[0], inputs[-1], step.size))
+        return tuple(chain)
 
     def pair(self, a: Array, b: Array) -> Any:
         """`new` for two operands."""
@@ -162,11 +197,14 @@ class Call:
 
     def new(self, arrays: Sequence[Array]) -> Any:
         """Run it without `out`, alpha or beta: the hot path."""
-        direct = self._direct
-        if direct is None:
+        direct, chain = self._direct, self._chain
+        if direct is None and chain is None:
             return self.run(arrays, None, None, None)
         result = self._allocate()
-        direct((*arrays, result), None, None)
+        if direct is not None:
+            direct((*arrays, result), None, None)
+        else:
+            self._run_chain([*arrays], result)
         return result if self._has_axes else result[()]
 
     def run(self, arrays: Sequence[Array], out: Array | None, alpha: Any, beta: Any) -> Any:
@@ -191,6 +229,13 @@ class Call:
             if target is not result:
                 np.copyto(result, target, casting="unsafe")
         return result if out is not None or result.ndim else result[()]
+
+    def _run_chain(self, slots: list[Array], result: Array) -> None:
+        work = self.program.work
+        for run, first, second, size in self._chain or ():
+            made = result if size is None else np.empty(size, work)
+            run(slots[first], slots[second], made)
+            slots.append(made)
 
     def _operands(self, arrays: Sequence[Array]) -> list[Array | None]:
         """The slots that the caller's operands fill."""

@@ -140,8 +140,14 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
             call.learn(spec, (a, b), None)
             return result
     spec, arrays = arguments(operands)
-    single = len(operands) == 2 and type(spec) is str
-    return contract(spec, arrays, out, _DEFAULTS, key=spec if single else None)
+    key = spec if len(arrays) == 1 and type(spec) is str else None
+    if out is not None:
+        return contract(spec, arrays, out, _DEFAULTS, key=key)
+    call = call_for(spec, tuple([layout_of(array) for array in arrays]), None, _DEFAULTS, None)
+    result = call.new(arrays)
+    if key is not None:
+        call.learn(key, arrays, None)
+    return result
 
 
 def contract(

@@ -139,6 +139,9 @@ def inner(a: Any, b: Any, /) -> Any:
     >>> inner(np.ones((2, 3)), np.ones((5, 3))).shape
     (2, 5)
     """
+    known = warm.run((_INNER, a, b), None)
+    if known is not None:
+        return known
     check_subclasses("inner", a, b)
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim == 0 or y.ndim == 0:
@@ -149,7 +152,10 @@ def inner(a: Any, b: Any, /) -> Any:
                 f"inner: the last axes have sizes {x.shape[-1]} and {y.shape[-1]}; they must agree"
             )
         spec = _tensordot_spec(x.ndim, y.ndim, (x.ndim - 1,), (y.ndim - 1,))
-    return wrapped(_contract(spec, (x, y)), (a, b))
+    return wrapped(contract(spec, (x, y), None, _OPTIONS, key=_INNER), (a, b))
+
+
+_INNER = object()  # by which the short way knows its calls
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:

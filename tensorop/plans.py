@@ -16,7 +16,7 @@ from tensorop.executable import Executable, Planner, Stage, are_too_many, sum_of
 from tensorop.ir import Schedule, TensorOp
 from tensorop.known import forget, known_by, learn
 from tensorop.runnable import Runnable
-from tensorop.runtime import Prepared
+from tensorop.runtime import Prepared, run
 from tensorop.threads import get_num_threads
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "plan_for",
     "plan_for_operation",
     "preferred_order",
+    "run",
     "single_plan",
 ]
 

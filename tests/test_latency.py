@@ -124,3 +124,31 @@ def test_arithmetic_on_known_numbers_is_not_generated() -> None:
     assert len(code.builder.block.instructions) == lines
     assert code.sub(0, n).get_reference() != n.get_reference()
     assert len(code.builder.block.instructions) == lines + 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c16", "i2", "?", "f2"])
+def test_small_chains(dtype: str) -> None:
+    """Several steps on the caller's own arrays, with sums before, between and after products."""
+    rng = np.random.default_rng(3)
+    shapes = {"i": 3, "j": 4, "k": 5, "l": 2, "m": 6}
+    for spec in ("ij,jk,kl->il", "ijm,jk,kl->lk", "ij,jk,kl->", "i,j,k->kij", "im,mj,i,j->ij"):
+        operands = [
+            rng.integers(0, 3, [shapes[x] for x in term]).astype(dtype)
+            for term in spec.split("->")[0].split(",")
+        ]
+        exact = [x.astype("f8" if dtype != "c16" else "c16") for x in operands]
+        expected = np.einsum(spec, *exact)
+        for _ in range(2):
+            np.testing.assert_array_equal(
+                tensorop.einsum(spec, *operands), expected.astype(dtype), err_msg=spec
+            )
+        plan = tensorop.compile(spec, *operands)
+        assert (plan._call._chain is not None) == (dtype != "f2")
+        out = np.ones_like(expected.astype(dtype))
+        assert plan(*operands, out=out) is out
+        np.testing.assert_array_equal(out, expected.astype(dtype), err_msg=spec)
+
+
+def test_large_intermediates_are_given_back_early() -> None:
+    plan = tensorop.compile("ij,jk,kl->il", (200, 3), (3, 200), (200, 3), optimize=False)
+    assert plan._call._chain is None
