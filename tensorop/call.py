@@ -78,7 +78,7 @@ class Call:
     """A program bound to its kernels.
 
     threads: how many share the work, None for the setting in force. tune: search for the fastest
-    schedules.
+    schedules. three_m: multiply complex matrices by three real products.
     """
 
     __slots__ = (
@@ -95,9 +95,13 @@ class Call:
         "program",
     )
 
-    def __init__(self, program: Program, threads: int | None, tune: bool = False) -> None:
+    def __init__(
+        self, program: Program, threads: int | None, tune: bool = False, three_m: bool = False
+    ) -> None:
         self.program = program
         plan = (_tuning() if tune else _back_end()).plan_for
+        if three_m and program.work.kind == "c":
+            plan = _back_end().plan_three_m
         self._executables = tuple(plan(step.op, threads) for step in program.steps)
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None

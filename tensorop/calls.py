@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tensorop.call import Call, forget_plans, plans_are_too_many, preferred_order
-from tensorop.config import TUNE
+from tensorop.config import THREE_M, TUNE
 from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
@@ -49,7 +49,9 @@ def call_for(
     decided = Options(*options)
     program = decide(parsed, layouts, out, decided, preferred_order)
     threads = None if threads is None else at_most(threads)
-    return Call(program, threads, bool(TUNE.value if decided.tune is None else decided.tune))
+    tune = TUNE.value if decided.tune is None else decided.tune
+    three_m = THREE_M.value if decided.three_m is None else decided.three_m
+    return Call(program, threads, bool(tune), bool(three_m))
 
 
 @lru_cache(maxsize=CACHED)

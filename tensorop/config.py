@@ -125,6 +125,7 @@ DEBUG: Flag[int] = Flag("TENSOROP_DEBUG", 0, _between(0, 4), "a number from 0 to
 CACHE_DIR: Flag[str | None] = Flag("TENSOROP_CACHE_DIR", None, str, "a folder")
 CACHE: Flag[int] = Flag("TENSOROP_CACHE", 1, _between(0, 1), "0 or 1")
 TUNE: Flag[int] = Flag("TENSOROP_TUNE", 0, _between(0, 1), "0 or 1")
+THREE_M: Flag[int] = Flag("TENSOROP_3M", 0, _between(0, 1), "0 or 1")
 POOL: Flag[int | None] = Flag("TENSOROP_POOL", None, _between(0), "a number of MiB, or 0")
 
-FLAGS = (TARGET, NUM_THREADS, OMP_NUM_THREADS, DEBUG, POOL, TUNE, CACHE, CACHE_DIR)
+FLAGS = (TARGET, NUM_THREADS, OMP_NUM_THREADS, DEBUG, POOL, TUNE, THREE_M, CACHE, CACHE_DIR)

@@ -41,6 +41,7 @@ def einsum(
     conj: Sequence[int] = (),
     threads: int | None = None,
     tune: bool | None = None,
+    three_m: bool | None = None,
 ) -> Any:
     """Evaluate an Einstein sum: `einsum(spec, *operands)`, or operands and sublists in turn.
 
@@ -78,6 +79,10 @@ def einsum(
         Search for the fastest schedule of this contraction by timing it, which takes some seconds
         the first time on a machine, and use what was found from then on. None: as TENSOROP_TUNE
         says, usually not.
+    three_m : bool, optional
+        Multiply large complex matrices by three real products instead of four. It is faster, and
+        less accurate where real and imaginary parts differ in size: an error may be c k eps times
+        the sum of (|Ar| + |Ai|)(|Br| + |Bi|) in either. None: as TENSOROP_3M says, usually not.
 
     Returns
     -------
@@ -107,6 +112,7 @@ def einsum(
         dtype is None
         and threads is None
         and tune is None
+        and three_m is None
         and casting is _SAFE
         and order is _K
         and optimize is _AUTO
@@ -124,7 +130,9 @@ def einsum(
     key = spec if usual and len(arrays) <= 2 and type(spec) is str else None
     kind = None if dtype is None else np.dtype(dtype)
     chosen = positions(conj)
-    full = Options(kind, casting, order, freeze(optimize), chosen, scaled, tune=tune)
+    full = Options(
+        kind, casting, order, freeze(optimize), chosen, scaled, tune=tune, three_m=three_m
+    )
     return contract(spec, arrays, out, full, alpha, beta, threads, key)
 
 

@@ -277,6 +277,7 @@ def compile(
     conj: Sequence[int] = (),
     threads: int | None = None,
     tune: bool | None = None,
+    three_m: bool | None = None,
 ) -> Plan:
     """Plan a contraction once, to call it often.
 
@@ -290,7 +291,7 @@ def compile(
         For operands given as shapes: one for all, or one each.
     strides : sequence, optional
         For operands given as shapes: strides in bytes, one tuple an operand; None: C order.
-    dtype, casting, order, optimize, conj, threads, tune
+    dtype, casting, order, optimize, conj, threads, tune, three_m
         As in `einsum`.
 
     Returns
@@ -318,7 +319,9 @@ def compile(
     given = zip(operands, kinds, steps, strict=True)
     layouts = tuple(_layout(operand, np.dtype(kind), step) for operand, kind, step in given)
     kind = None if dtype is None else np.dtype(dtype)
-    options = Options(kind, casting, order, freeze(optimize), positions(conj), tune=tune)
+    options = Options(
+        kind, casting, order, freeze(optimize), positions(conj), tune=tune, three_m=three_m
+    )
     return Plan(spec, layouts, options, threads)
 
 

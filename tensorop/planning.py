@@ -28,6 +28,8 @@ from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
+from tensorop.three_m import ThreeM
+from tensorop.three_m import is_for as is_three_m
 from tensorop.widened import Widened, cuts_sums
 
 CACHED = 8192  # operations
@@ -129,6 +131,11 @@ def _divides(op: TensorOp) -> bool:
 def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation that is part of another one."""
     return executable_of(op, threads)
+
+
+def three_m(op: TensorOp, threads: int | None) -> Runnable | None:
+    """A complex product as three real ones; None for what cannot be run so, or gains nothing."""
+    return ThreeM(op, lambda part: plan_for(part, threads)) if is_three_m(op) else None
 
 
 def as_written(op: TensorOp, threads: int | None) -> Executable:

@@ -26,6 +26,7 @@ __all__ = [
     "learn",
     "plan_for",
     "plan_for_operation",
+    "plan_three_m",
     "preferred_order",
     "run",
     "single_plan",
@@ -92,6 +93,13 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
 
 
 @lru_cache(maxsize=CACHED)
+def plan_three_m(op: TensorOp, threads: int | None) -> Runnable:
+    """The executable of an operation by three real products, where that is for it."""
+    made: Runnable | None = _planning().three_m(op, threads)
+    return plan_for(op, threads) if made is None else made
+
+
+@lru_cache(maxsize=CACHED)
 def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:
     """The executable of an explicit operation: as written, or optimised."""
     if optimize:
@@ -127,6 +135,7 @@ def cache_clear() -> None:
     executable.forget_tables()
     plan_for.cache_clear()
     plan_for_operation.cache_clear()
+    plan_three_m.cache_clear()
     _preference.cache_clear()
     if _planning.cache_info().currsize:
         _planning().forget()

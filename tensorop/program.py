@@ -57,7 +57,8 @@ class Options(NamedTuple):
 
     scaled: alpha is not 1. through: write `out` through a temporary (it overlaps an operand).
     joins: `out` takes part in the compute dtype, and is read (einsum; the ufuncs do neither).
-    tune: search for the fastest schedules; None: as the environment says.
+    tune: search for the fastest schedules; three_m: multiply complex matrices by three real
+    products; None: as the environment says.
     """
 
     dtype: DType | None = None
@@ -69,6 +70,7 @@ class Options(NamedTuple):
     through: bool = False
     joins: bool = True
     tune: bool | None = None
+    three_m: bool | None = None
 
 
 class Storage(NamedTuple):
