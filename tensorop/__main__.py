@@ -4,6 +4,7 @@
     python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
     python -m tensorop tune "ij,jk->ik" i=512,j=512,k=512 [--dtype f64] [--seconds 5]
     python -m tensorop cache info|clear
+    python -m tensorop cache warm ["ij,jk->ik" i=512,j=512,k=512] [--dtype f64]
     python -m tensorop info
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
@@ -20,12 +21,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import tensorop
-from tensorop import tuning
+from tensorop import plan_store, tuning
 from tensorop.bench.charts import draw
 from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
@@ -104,13 +106,21 @@ def parser() -> argparse.ArgumentParser:
     cache = commands.add_parser(
         "cache", help="the compiled code and the plans that are kept on disk"
     )
-    cache.add_argument("action", choices=("info", "clear"), help="say how much it is, or remove it")
+    cache.add_argument(
+        "action",
+        choices=("info", "clear", "warm"),
+        help="say how much it is; remove it; or compile ahead of time, for other processes, what a "
+        "contraction needs, or what most do",
+    )
     tune = commands.add_parser("tune", help="search for the fastest schedule, and keep it on disk")
     tune.add_argument("--seconds", type=float, default=SECONDS, help="default %(default)s a step")
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
-    for command in (tune, explain):
-        command.add_argument("spec", help='an einsum, such as "ij,jk->ik"')
-        command.add_argument("sizes", help="sizes i=512,j=512,k=512 or shapes 512x512,512x512")
+    for command in (tune, explain, cache):
+        given = "?" if command is cache else None
+        command.add_argument("spec", nargs=given, help='an einsum, such as "ij,jk->ik"')
+        command.add_argument(
+            "sizes", nargs=given, help="sizes i=512,j=512,k=512 or shapes 512x512,512x512"
+        )
         float32 = np.dtype(np.float32)
         command.add_argument("--dtype", type=np.dtype, default=float32, metavar="DTYPE")
         command.add_argument("--threads", type=rounds_count, metavar="N")
@@ -246,7 +256,11 @@ def tune(arguments: argparse.Namespace) -> int:
 
 
 def cache(arguments: argparse.Namespace) -> int:
-    """Say what is kept on disk, or remove it."""
+    """Say what is kept on disk, remove it, or add to it."""
+    if arguments.action != "warm" and arguments.spec is not None:
+        raise UsageError(f"cache {arguments.action} takes no contraction")
+    if arguments.action == "warm":
+        warm(arguments)
     if arguments.action == "clear":
         print(f"{store.clear()} files removed from {store.folder()}")
         return 0
@@ -255,6 +269,26 @@ def cache(arguments: argparse.Namespace) -> int:
     off = "" if CACHE.value else " (TENSOROP_CACHE=0: not used)"
     print(f"{len(files)} files, {size / 2**20:.1f} MiB, in {store.folder()}{off}")
     return 0
+
+
+USUAL = (
+    "ij,jk->ik", "ij,kj->ik", "ji,jk->ik", "bij,bjk->bik", "bij,jk->bik", "ij,j->i", "i,i->",
+    "i,j->ij", "ij,ij->ij", "ij->i", "ij->j", "ij->ji",
+)  # fmt: skip
+
+
+def warm(arguments: argparse.Namespace) -> None:
+    """Compile what a contraction needs, or the usual ones of all kinds of sizes and floats."""
+    if arguments.spec is not None and arguments.sizes is None:
+        raise UsageError(f"cache warm {arguments.spec!r}: of which sizes?")
+    if arguments.spec is not None:
+        planned(arguments)
+    else:
+        for dtype, spec, size in product(("f4", "f8", "c8", "c16"), USUAL, (3, 12, 48, 400)):
+            shapes = [(size,) * len(term) for term in spec.split("->")[0].split(",")]
+            if size ** max(map(len, shapes)) < 1 << 20:
+                tensorop.compile(spec, *shapes, dtypes=dtype, threads=arguments.threads)
+    plan_store.save()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -16,6 +16,7 @@ import pytest
 
 import tensorop
 from tensorop import plan_store, planning
+from tensorop.__main__ import main
 from tensorop.config import CACHE, CACHE_DIR, DEBUG
 from tensorop.jit import library, store
 from tensorop.plan_store import save
@@ -208,3 +209,34 @@ def test_a_process_keeps_so_much_and_no_more(folder: Path, monkeypatch: pytest.M
     assert 0 <= plan_store._room < 20_000
     save()
     assert plan_store._room == plan_store.MOST_NEW
+
+
+def test_the_command_line_plans_ahead(tmp_path: Path) -> None:
+    warm = "from tensorop.__main__ import main; main(['cache', 'warm', 'ij,jk', '30x40,40x50'])"
+    call = """
+import sys, numpy as np, tensorop
+tensorop.einsum("ij,jk", np.ones((30, 40), "f4"), np.ones((40, 50), "f4"))
+print("tensorop.planning" in sys.modules)
+"""
+    assert run(tmp_path, call) == ["True"]
+    assert "files" in run(tmp_path / "other", warm)[0]
+    assert run(tmp_path / "other", call) == ["False"]
+
+
+def test_what_most_contractions_need(
+    folder: Path, plans: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorop.__main__.USUAL", ("ij,jk->ik",))
+    assert main(["cache", "warm"]) == 0
+    forget()
+    count = len(plans)
+    for dtype in ("f4", "f8", "c8", "c16"):
+        tensorop.einsum("ab,bc->ac", np.ones((12, 12), dtype), np.ones((12, 12), dtype))
+    assert len(plans) == count
+
+
+@pytest.mark.parametrize("more", [["ij,jk"], ["ij,jk", "i=3"]])
+def test_requests_that_make_no_sense(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "warm", *more]) == 2
+    assert main(["cache", "clear", *more]) == 2
+    assert "tensorop: " in capsys.readouterr().err
