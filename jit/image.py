@@ -9,19 +9,17 @@ same image can be kept on disk, and run by another process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
 
 import numpy as np
 
+from tensorop.jit.kernel import Kernel
 from tensorop.jit.tables import Words
 
 REFERENCE = 1 << 62  # and the bytes from the beginning of the image
 KERNEL = REFERENCE | 1 << 61  # and the number of the kernel
 
-Kernel = TypeVar("Kernel")
 
-
-class Image(Generic[Kernel]):
+class Image:
     """Words gathered one after the other, and the kernels that they name."""
 
     def __init__(self) -> None:

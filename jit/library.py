@@ -75,7 +75,7 @@ def kept_address(description: str, target: Target) -> int | None:
 
 def kernels_loaded() -> int:
     """How many kernels this process has compiled, or found on disk: campaigns count them."""
-    return len(_addresses)
+    return len({*_addresses.values(), *_kept.values()})
 
 
 def load_kernel(kernel: Kernel, target: Target) -> int:
@@ -99,9 +99,11 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
         if kept is not None:
             return _place_leaf(what, kept)
         start, code = _compiler().leaf_code(kernel, target)
-        if keeps:
-            store.save(what, _START.pack(start) + code)
-        return _arena.add(code) + int(start)
+        if not keeps:
+            return _arena.add(code) + int(start)
+        kept = _START.pack(start) + code
+        store.save(what, kept)
+        return _place_leaf(what, kept)
 
 
 def _what(description: str, target: Target) -> str:

@@ -3,10 +3,11 @@
     <cache folder>/code/<hash>.bin
 
 The hash covers everything that code depends on: what it is, for which target, the source of the
-generators, and which llvmlite and LLVM are installed. A file holds a digest of its content. Files
+generators, and which llvmlite and LLVM are installed (and what is kept may name more: see
+`tensorop/plan_store.py`). A file holds a digest of its content. Files
 are replaced as a whole, so that any number of processes may read and write; one that is damaged,
 that cannot be read or that somebody else may have written is as if it were not there. Nothing that
-goes wrong here is an error: the code is then compiled.
+goes wrong here is an error: what was to be found is then made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The built-in functions that run calls seen before, as generated code on CPython's C API.
 
-`warm(operands, out)` takes the tuple (key, a, b), or (key, a), and an array or None. It looks for a
+`warm(operands, out[, alpha, beta])` takes the tuple (key, a, b), or (key, a), and an array or None,
+and perhaps factors (`warm_scalars.py`: Python's floats and ints, where the plan's dtype is one of
+floats). It looks for a
 record that says: for this key (an object, compared by identity), for arrays of these dtypes, shapes
 and strides, run that plan; a single operand counts as both, and the plan reads the first. If there
 is one, it runs it and returns `out`, or a new array, or a scalar where the result has no
@@ -8,11 +10,8 @@ dimensions; else it returns None, and has done nothing. So a call that is repeat
 of nanoseconds beside its work; everything else goes the way of `tensorop/einsum.py`, by which the
 records come about (`jit/warm.py`).
 
-`plan(*operands, out=None)` is the same for the key that it holds, and itself calls the Python
-function that it holds for everything else.
-
-Both take alpha and beta, too, where they are Python floats or small ints, and the plan's dtype is
-one of floats.
+`plan(*operands, out=None, alpha=1, beta=0)` is the same for the key that it holds, and itself calls
+the Python function that it holds for everything else.
 
 Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
 read while the GIL is held; the plan of a record is kept alive for as long as it runs.
@@ -23,7 +22,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tensorop.jit import builtin_code
-from tensorop.jit.abi import BETA_IS_ONE, PREPARED_WORDS, SCALAR_WORDS, CallRecord
+from tensorop.jit.abi import PREPARED_WORDS, CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.builtin import Foreign
 from tensorop.jit.records import cell, function, null, symbol, words
@@ -41,15 +40,12 @@ from tensorop.jit.warm import (
     Array,
     Record,
 )
+from tensorop.jit.warm_scalars import emit_number, factor, scalars_of
 
 _ITEMS_AT = object.__basicsize__ + 8  # of a tuple
 _ITEM = 8  # bytes of one
 _READABLE = 0x100  # flags of an array: aligned; with the second one, writeable
 _WRITEABLE = 0x400
-_F64 = ir.DoubleType()
-A_FLOAT, AN_INT = 1, 2
-LARGEST_INT = 1 << 24  # that every float holds
-LARGEST_FLOAT32 = float.fromhex("0x1.fffffep127")
 
 
 def emit_warm(module: ir.Module, target: Target) -> None:
@@ -62,7 +58,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
-    _emit_number(module, target)
+    emit_number(module, target)
     _emit_serve(module, target)
     _emit_warm(module, target)
     _emit_plan(module, target)
@@ -161,45 +157,6 @@ def _emit_overlaps(module: ir.Module, target: Target) -> None:
     code.finish(code.builder.zext(both, WORD))
 
 
-def _emit_number(module: ir.Module, target: Target) -> None:
-    """Write a number as a float64: A_FLOAT or AN_INT, and 0 for any other object."""
-    code, (given, place) = function(module, target, "warm.number", "given", "place")
-    kind = code.word(code.at(given, builtin_code.TYPE_AT), 0)
-    types = symbol("foreign")
-    with code.when(code.equal(kind, code.word(types, Foreign.FLOAT))):
-        code.set_word(place, 0, code.word(code.at(given, FIELDS), 0))
-        code.leave(A_FLOAT)
-    with code.when(code.builder.not_(code.equal(kind, code.word(types, Foreign.INT)))):
-        code.leave(0)
-    overflows = words(code, 1)
-    value = code.call("PyLong_AsLongLongAndOverflow", WORD, [given, overflows])
-    fits = code.builder.icmp_signed("==", code.load(overflows, INT32, 4), ir.Constant(INT32, 0))
-    size = code.add(value, LARGEST_INT)
-    small = code.builder.icmp_unsigned("<=", size, code.int(2 * LARGEST_INT))
-    small = code.builder.and_(small, fits)
-    with code.when(small):
-        code.store(code.builder.sitofp(value, _F64), place, 8)
-    code.finish(code.builder.select(small, code.int(AN_INT), code.int(0)))
-
-
-def _factor(code: Code, given: Value, default: float, none: Value) -> tuple[Value, Value]:
-    """alpha or beta as a float64, and whether it is the default, an int; null: the default. What is
-    no such number is left to others."""
-    place = words(code, 1)
-    code.store(ir.Constant(_F64, default), place, 8)
-
-    def read() -> list[Value]:
-        kind = code.call("warm.number", WORD, [given, place])
-        with code.when(code.equal(kind, 0)):
-            code.leave(none)
-        return [kind]
-
-    (kind,) = code.choose(null(code, given), lambda: [code.int(AN_INT)], read)
-    value = code.load(place, _F64, 8)
-    same = code.builder.fcmp_ordered("==", value, ir.Constant(_F64, default))
-    return value, code.builder.and_(same, code.equal(kind, AN_INT))
-
-
 def _emit_serve(module: ir.Module, target: Target) -> None:
     """Run a call of one operand or two, if it is known: its result, None (no reference) where it is
     not, or null after an exception. alpha, beta: null for the defaults."""
@@ -228,8 +185,8 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     ):
         code.leave(none)
     # 1 and 0 as ints are what a call without them means; as floats, other dtypes have a say.
-    first, one = _factor(code, alpha, 1.0, none)
-    second, zero = _factor(code, beta, 0.0, none)
+    first, one = factor(code, alpha, 1.0, none)
+    second, zero = factor(code, beta, 0.0, none)
     single = code.builder.zext(code.equal(count, 1), WORD)
     scaled = code.builder.zext(code.builder.not_(one), WORD)
     form = code.add(code.builder.zext(makes, WORD), code.mul(single, 2))
@@ -239,7 +196,7 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         code.leave(none)
     record = code.builder.inttoptr(record_at, POINTER)
     default = code.builder.and_(one, zero)
-    scalars = _scalars(code, record, makes, (first, second), default, none)
+    scalars = scalars_of(code, record, makes, (first, second), default, none)
     rank = code.word(record, Record.OUT + Array.RANK)
     keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
     at_a, at_b = _field(code, a, FIELDS), _field(code, b, FIELDS)
@@ -261,63 +218,6 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         scalar = builtin_code.foreign(code, Foreign.AS_SCALAR)
         code.leave(code.call_address(scalar, POINTER, [result]))
     code.finish(result)
-
-
-def _scalars(
-    code: Code,
-    record: Value,
-    makes: Value,
-    factors: tuple[Value, Value],
-    default: Value,
-    none: Value,
-) -> Value:
-    """The words of alpha and beta, as `runtime.scalars` has them; null where they are 1 and 0."""
-    written = words(code, SCALAR_WORDS)
-
-    def equals(value: Value, number: float) -> Value:
-        return code.builder.fcmp_ordered("==", value, ir.Constant(_F64, number))
-
-    def write() -> list[Value]:
-        size = code.word(record, Record.FACTOR)
-        with code.when(code.equal(size, 0)):
-            code.leave(none)
-        alpha, beta = (_rounded(code, value, size, none) for value in factors)
-        zero, one = equals(beta, 0.0), equals(beta, 1.0)
-        # A beta without `out` is an error; somebody else says so.
-        with code.when(code.builder.and_(makes, code.builder.not_(zero))):
-            code.leave(none)
-        for index in range(SCALAR_WORDS):
-            code.set_word(written, index, 0)
-        for value, word in ((alpha, CallRecord.ALPHA), (beta, CallRecord.BETA)):
-            place = cell(code, written, word)
-            with code.either(code.equal(size, 4)) as (single, double):
-                with single:
-                    code.store(code.builder.fptrunc(value, ir.FloatType()), place, 4)
-                with double:
-                    code.store(value, place, 8)
-        scales = code.builder.zext(code.builder.not_(equals(alpha, 1.0)), WORD)
-        reads = code.builder.select(one, code.int(BETA_IS_ONE), code.int(1))
-        code.set_word(written, CallRecord.SCALES, scales)
-        code.set_word(written, CallRecord.READS_OUT, code.builder.select(zero, code.int(0), reads))
-        return [written]
-
-    (place,) = code.choose(default, lambda: [ir.Constant(POINTER, None)], write)
-    return place
-
-
-def _rounded(code: Code, value: Value, size: Value, none: Value) -> Value:
-    """A float64 that is also a float of so many bytes; one that a float32 may not hold is left to
-    others."""
-
-    def single() -> list[Value]:
-        least = code.builder.fcmp_ordered(">=", value, ir.Constant(_F64, -LARGEST_FLOAT32))
-        most = code.builder.fcmp_ordered("<=", value, ir.Constant(_F64, LARGEST_FLOAT32))
-        with code.when(code.builder.not_(code.builder.and_(least, most))):
-            code.leave(none)
-        return [code.builder.fpext(code.builder.fptrunc(value, ir.FloatType()), _F64)]
-
-    (result,) = code.choose(code.equal(size, 4), single, lambda: [value])
-    return result
 
 
 def _emit_warm(module: ir.Module, target: Target) -> None:

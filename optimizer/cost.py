@@ -91,10 +91,8 @@ def bound_cycles(op: TensorOp, machine: Machine) -> float:
         return max(m * n * k * items / lanes * PRODUCT, memory)
     # One matrix product: vectors along the better side, nothing packed, whole columns stored.
     price = PANELS * element(op.dtype).parts ** 2
-    work = CALL + min(
-        other * (k * max(ceil(side / lanes) * price, SPREAD) + ceil(side / lanes) * STORED)
-        for side, other in ((m, n), (n, m))
-    )
+    sides = (_columns(m, n, k, lanes, price, STORED), _columns(n, m, k, lanes, price, STORED))
+    work = CALL + min(sides)
     return max(work, memory) + BESIDE * min(work, memory)
 
 
@@ -231,14 +229,19 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
         op = exchange(op)
     lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    vectors = ceil(m / lanes)
     # Where columns end within vectors, and L1 does not hold an item until its lines are complete.
     item, held = m * n * element(op.dtype).size, _bytes(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
-    stored = CUT if cut else STORED
-    work = items * (CALL + n * (k * max(vectors * PANELS, SPREAD) + vectors * stored))
+    work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def _columns(m: int, n: int, k: int, lanes: int, price: float, stored: float) -> float:
+    """Cycles of n columns of k sums in vectors of m rows; price: of a multiply-add of vectors,
+    stored: of a finished vector."""
+    vectors = ceil(m / lanes)
+    return n * (k * max(vectors * price, SPREAD) + vectors * stored)
 
 
 def batch_cycles(op: TensorOp, machine: Machine) -> float:

@@ -42,7 +42,7 @@ def fused(
 ) -> tuple[tuple[Dimension, ...], list[tuple[Dimension, Dimension, Dimension]]]:
     """The dimensions after fusion, and what was merged: (outer, inner, both as one)."""
     left, merged = list(dimensions), []
-    if len({d.type for d in left}) == len(left):
+    if len({d.type for d in left}) == len(left):  # only dimensions of one type fuse
         return tuple(left), []
     while (pair := _find(left, min_kernel)) is not None:
         outer, inner = pair

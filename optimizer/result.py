@@ -49,6 +49,7 @@ class Passes:
         if not quiet or result.op is not op:
             self.notes.append(f"{step.__name__}: {result.note}")
         if self._shows:
+            result.op.verify()
             show(Level.PASSES, lambda: _changes(step.__name__, op, result))
         return result
 

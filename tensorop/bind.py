@@ -1,7 +1,7 @@
 """Bind a schedule to machine words: nodes for the driver, descriptors and tables for the kernels.
 
-In goes a `Schedule`, out comes a `Bound` (runtime.py), which is data only: no address is in it, and
-no kernel is loaded or compiled yet.
+In goes a `Schedule`, out come a `Bound` (runtime.py), which is data only, and the kernels that it
+names: no address is in it, and no kernel is loaded or compiled yet.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
 
 
-def bind(schedule: Schedule, target: Target) -> Bound:
-    """Write the words.
+def bind(schedule: Schedule, target: Target) -> tuple[Bound, tuple[Kernel, ...]]:
+    """Write the words; the kernels are numbered as they name them.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def bind(schedule: Schedule, target: Target) -> Bound:
     target : Target
         Instruction set of the kernels.
     """
-    return _Binder(schedule, target).bound()
+    binder = _Binder(schedule, target)
+    return binder.bound(), binder.image.kernels
 
 
 class _Binder(CopyWords):
@@ -62,7 +63,6 @@ class _Binder(CopyWords):
             node - REFERENCE,
             frame,
             self.image.words(),
-            self.image.kernels,
             used,
             tuple(slots),
             work >= LONG_WORK,

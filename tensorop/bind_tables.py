@@ -17,7 +17,6 @@ from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.image import Image
-from tensorop.jit.kernel import Kernel
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of
@@ -57,7 +56,7 @@ class ScheduleTables:
 
     def __init__(self, schedule: Schedule, target: Target) -> None:
         self.schedule, self.target, self.op = schedule, target, schedule.op
-        self.image: Image[Kernel] = Image()
+        self.image = Image()
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
         self.tables: dict[tuple[str, int], int] = {}

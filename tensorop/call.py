@@ -24,12 +24,14 @@ from tensorop.program import Array, Program
 if TYPE_CHECKING:
     from tensorop.runnable import Runnable
 
+MOST_KEPT = 1 << 14  # elements of all intermediate results that need not be given back early
+_FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
+
 
 @cache
 def _back_end() -> Any:
     """What makes operations executable."""
-    # Imported with the first plan: llvmlite and the generators take several times as long to import
-    # as everything that comes before them.
+    # Imported with the first plan: it takes as long to import as everything that comes before it.
     from tensorop import plans
 
     return whole(plans)
@@ -59,9 +61,6 @@ def forget_plans() -> None:
     """See `plans.cache_clear`."""
     if _back_end.cache_info().currsize:
         _back_end().cache_clear()
-
-
-SMALL = 1 << 14  # elements of all intermediate results that need not be given back early
 
 
 class _Link(NamedTuple):
@@ -128,10 +127,9 @@ class Call:
         """Several small steps on the caller's own arrays, each a single plan: what runs them, one
         after the other."""
         program = self.program
-        if program.through is not None or any(program.copies) or program.sums_nothing:
-            return None
         sizes = [step.size or 0 for step in program.steps]
-        if not sizes or sum(sizes) > SMALL or any(f is not None for f in self._factors):
+        scaled = any(factor is not None for factor in self._factors)
+        if not program.is_plain or scaled or sum(sizes) > MOST_KEPT:
             return None
         chain = []
         for step, executable in zip(program.steps, self._executables, strict=True):
@@ -167,8 +165,10 @@ class Call:
         self._seen += 1
         result = self.program.result
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
+        if self._seen == 1 or self._seen & (self._seen - 1) or large:
+            return
         factor = self._factor_bytes()
-        if self._seen == 1 or self._seen & (self._seen - 1) or large or (scaled and not factor):
+        if scaled and not factor:
             return
         one, other = operands[0], operands[-1]
         layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
@@ -179,13 +179,8 @@ class Call:
 
     def _factor_bytes(self) -> int:
         """Of alpha and beta, or of their real parts: where generated code can write them."""
-        op, dtype = self.program.steps[0].op, self.program.dtype
-        if op.main not in SCALED or op.dtype not in (
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-        ):
+        op, dtype = self.program.steps[0].op, self.program.work
+        if op.main not in SCALED or op.dtype not in _FLOATS:
             return 0
         return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
@@ -201,14 +196,11 @@ class Call:
 
     def new(self, arrays: Sequence[Array]) -> Any:
         """Run it without `out`, alpha or beta: the hot path."""
-        direct, chain = self._direct, self._chain
-        if direct is None and chain is None:
+        direct = self._direct
+        if direct is None:
             return self.run(arrays, None, None, None)
         result = self._allocate()
-        if direct is not None:
-            direct((*arrays, result), None, None)
-        else:
-            self._run_chain([*arrays], result)
+        direct((*arrays, result), None, None)
         return result if self._has_axes else result[()]
 
     def run(self, arrays: Sequence[Array], out: Array | None, alpha: Any, beta: Any) -> Any:
@@ -223,6 +215,8 @@ class Call:
         result = self._allocate() if out is None else out
         if self._direct is not None:
             self._direct((*arrays, result), alpha, beta)
+        elif self._chain is not None and alpha is None and beta is None:
+            self._run_chain(self._chain, [*arrays], result)
         elif program.steps:
             target = result
             if program.through is not None:
@@ -234,9 +228,9 @@ class Call:
                 np.copyto(result, target, casting="unsafe")
         return result if out is not None or result.ndim else result[()]
 
-    def _run_chain(self, slots: list[Array], result: Array) -> None:
+    def _run_chain(self, chain: tuple[_Link, ...], slots: list[Array], result: Array) -> None:
         work = self.program.work
-        for run, first, second, size in self._chain or ():
+        for run, first, second, size in chain:
             made = result if size is None else np.empty(size, work)
             run(slots[first], slots[second], made)
             slots.append(made)

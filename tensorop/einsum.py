@@ -149,13 +149,7 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
             return result
     spec, arrays = arguments(operands)
     key = spec if len(arrays) == 1 and type(spec) is str else None
-    if out is not None:
-        return contract(spec, arrays, out, _DEFAULTS, key=key)
-    call = call_for(spec, tuple([layout_of(array) for array in arrays]), None, _DEFAULTS, None)
-    result = call.new(arrays)
-    if key is not None:
-        call.learn(key, arrays, None)
-    return result
+    return contract(spec, arrays, out, _DEFAULTS, key=key)
 
 
 def contract(

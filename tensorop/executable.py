@@ -8,7 +8,7 @@ shared by everybody who asks for the same operation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -18,6 +18,7 @@ import numpy as np
 
 from tensorop.ir import REDUCTIONS, SCALED, Primitive, Schedule, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.kernel import Kernel
 from tensorop.optimizer.machine import SHARE_WORK
 from tensorop.runnable import Operand, Runnable
 from tensorop.runtime import Bound, Prepared, Words, run, scalars
@@ -38,13 +39,17 @@ class Stage(NamedTuple):
 
     bound: its words. addresses: of the kernels that these name. operands: which of the operands
     (the operation's, then the bias; NO_OPERAND) are its in0, in1, out and bias. scaled: alpha and
-    beta are its.
+    beta are its. kernels: their descriptions, of a stage that was not kept on disk.
     """
 
     bound: Bound
     addresses: Sequence[int]
     operands: tuple[int, int, int, int]
     scaled: bool
+    kernels: tuple[Kernel, ...] = ()
+
+
+PlanFor = Callable[[TensorOp, int | None], Runnable]  # of an operation and a number of threads
 
 
 class Planner(Protocol):
@@ -55,9 +60,6 @@ class Planner(Protocol):
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """The schedules that these stages are made of."""
-
-    def scaled_copy(self, threads: int | None) -> Runnable:
-        """Of a copy: what runs alpha * in0 + beta * out in its place."""
 
 
 class _Ready(NamedTuple):
@@ -72,13 +74,15 @@ class Executable:
     """An operation that can be run any number of times, from any thread.
 
     op: the operation. threads: how many threads may share it; None: the setting in force at each
-    call. planner: says how it is run.
+    call. planner: says how it is run. plan_for: makes executables of other operations: a copy with
+    an alpha or a beta is one.
     """
 
     note = ""
     __slots__ = (
         "_adds",
         "_defaults",
+        "_plan_for",
         "_planner",
         "_ready",
         "_reduces",
@@ -87,8 +91,11 @@ class Executable:
         "threads",
     )
 
-    def __init__(self, op: TensorOp, threads: int | None, planner: Planner) -> None:
-        self.op, self.threads, self._planner = op, threads, planner
+    def __init__(
+        self, op: TensorOp, threads: int | None, planner: Planner, plan_for: PlanFor
+    ) -> None:
+        self.op, self.threads = op, threads
+        self._planner, self._plan_for = planner, plan_for
         self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
         self._defaults, self._adds = _words(1, 0, self._scalar), _words(1, 1, self._scalar)
@@ -124,7 +131,7 @@ class Executable:
         if alpha is not None or beta is not None:
             alpha, beta = 1 if alpha is None else alpha, 0 if beta is None else beta
             if (alpha != 1 or beta != 0) and self.op.main in _COPIES:
-                self._planner.scaled_copy(self.threads).run(arrays, alpha, beta)
+                self._plan_for(_sum_of(self.op), self.threads).run(arrays, alpha, beta)
                 return
             self._check_scalars(alpha, beta)
             words = self._adds if alpha == beta == 1 else _scalars(alpha, beta, self._scalar)
@@ -156,12 +163,12 @@ class Executable:
 
     def _place(self, stage: Stage, threads: int) -> _Ready:
         global _tables
-        bound, addresses, operands, scaled = stage
-        _tables += bound.words.nbytes
-        return _Ready(bound.placed(addresses, threads, self._defaults), operands, scaled)
+        _tables += stage.bound.words.nbytes
+        plan = stage.bound.placed(stage.addresses, threads, self._defaults)
+        return _Ready(plan, stage.operands, stage.scaled)
 
 
-def sum_of(op: TensorOp) -> TensorOp:
+def _sum_of(op: TensorOp) -> TensorOp:
     """alpha * in0 + beta * out, in place of a copy of in0."""
     tensors = op.tensors
     if op.main == Primitive.CONJ:

@@ -191,14 +191,14 @@ class TensorOp:
 
     def __hash__(self) -> int:
         if not self._hash:
-            facts = (self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch)
-            object.__setattr__(self, "_hash", hash(facts) or 1)
+            object.__setattr__(self, "_hash", hash(self._facts()) or 1)
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Hashes of strings differ from process to process.
-        facts = (self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch)
-        return TensorOp, facts
+        return TensorOp, self._facts()  # hashes of strings differ from process to process
+
+    def _facts(self) -> tuple[Any, ...]:
+        return self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch
 
     @property
     def out(self) -> int:

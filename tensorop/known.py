@@ -100,8 +100,8 @@ def learn(
 
 
 def known_by(key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A function of operands and `out` that runs what was learnt of a key, and else calls the other
-    one; None where there is no such function."""
+    """A function of operands, `out`, alpha and beta that runs what was learnt of a key, and else
+    calls the other one; None where there is no such function."""
     entry = machine().warm
     return None if entry is None else entry.plan((key, other))
 

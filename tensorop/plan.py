@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tensorop.bind_copies import pack_kernel
 from tensorop.call import Call
 from tensorop.calls import contiguous
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
-from tensorop.errors import EinsumError
+from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
 from tensorop.ir import Call as KernelCall
 from tensorop.ir import Pack, Schedule
@@ -32,6 +32,16 @@ from tensorop.runnable import Runnable
 from tensorop.tree import Step
 
 Array = np.ndarray[Any, Any]
+
+
+@cache
+def _binding() -> Any:
+    # Imported where kernels are listed: with it comes most of the optimizer.
+    from tensorop import bind_copies
+
+    return whole(bind_copies)
+
+
 _ONE, _ZERO = 1, 0  # the defaults of alpha and beta
 
 
@@ -156,7 +166,7 @@ class Plan:
                 if isinstance(step, KernelCall):
                     found[step.kernel] = None
                 elif isinstance(step, Pack):
-                    found[pack_kernel(schedule, step, current_target())] = None
+                    found[_binding().pack_kernel(schedule, step, current_target())] = None
         return tuple(found)
 
     def llvm_ir(self) -> str:

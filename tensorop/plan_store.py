@@ -3,8 +3,9 @@
 One file of `jit/store.py` for each machine and source of the library holds the stages of
 operations, bound but without addresses, and the orders of results that operations prefer. It is
 read when the first plan is made, and written when the process ends, with what others have written
-meanwhile; where that would be too much, the oldest records go. Nothing that goes wrong here is an
-error: operations are then planned.
+meanwhile; where that would be too much, the records go that were written first. Nothing that goes
+wrong here is an error: operations are then planned. What runs in several parts (rearranged,
+divided, widened) is planned in every process; its parts may be kept.
 
 At the debug levels everything is planned, so that it can be shown.
 """
@@ -12,6 +13,7 @@ At the debug levels everything is planned, so that it can be shown.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import marshal
 import os
 import zlib
@@ -32,7 +34,8 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.runtime import Bound
 
 MOST = 1 << 20  # bytes of all records
-MOST_NEW = 1 << 20  # bytes of words that a process keeps to be written
+MOST_NEW = 1 << 20  # bytes of words, about, that a process keeps to be written
+_ENTRY = 256  # bytes of a record beside its words, about
 
 Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
 
@@ -40,8 +43,9 @@ _new: dict[bytes, Callable[[], Record]] = {}
 _room = MOST_NEW
 
 
-def has(op: TensorOp, threads: int | None, count: int) -> bool:
-    """Whether an operation is kept that is run as it lies, by an executable of its own.
+def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | None:
+    """The stages of an operation that is run as it lies, by one executable; None where they, or
+    kernels of theirs, are not kept.
 
     Parameters
     ----------
@@ -51,69 +55,72 @@ def has(op: TensorOp, threads: int | None, count: int) -> bool:
     count : int
         How many may share it.
     """
-    return not wants(Level.PLAN) and _key(op, threads, count) in _records()
-
-
-def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | None:
-    """The stages of an operation, None where they, or kernels of theirs, are not kept."""
-    record = None if wants(Level.PLAN) else _records().get(_key(op, threads, count))
+    record = _records().get(_key(op, threads, count))
     return None if record is None else _stages(record)
 
 
 def note(op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage]) -> None:
     """Keep the stages of an operation."""
-    global _room
     size = sum(stage.bound.words.nbytes for stage in stages)
-    if size > _room or not CACHE.value:
-        return
-    _room -= size
-    _keep(_key(op, threads, count), lambda: _record(stages))
+    _keep(_key(op, threads, count), size, lambda: _record(stages))
 
 
 def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
     """What `note_order` was told of an operation."""
-    return None if wants(Level.PLAN) else _records().get(_key(op))
+    return _records().get(_key(op))
 
 
 def note_order(op: TensorOp, price: float, order: tuple[int, ...]) -> None:
     """Keep what an operation costs, and the order that it would have its result in."""
-    if CACHE.value:
-        _keep(_key(op), lambda: (price, order))
+    _keep(_key(op), 0, lambda: (price, order))
 
 
 def save() -> None:
-    """Write what was noted."""
+    """Write what was noted, after what is there."""
     global _room
     if not _new:
         return
     records, _room = _read(), MOST_NEW
     while _new:
-        key, record = _new.popitem()
+        key = next(iter(_new))
         records.pop(key, None)
-        records[key] = record()
+        records[key] = _new.pop(key)()
     size = sum(map(_size, records.values()))
     while size > MOST:
         oldest = next(iter(records))
         size -= _size(records.pop(oldest))
-    store.save(_what(), marshal.dumps(records))
-    _records.cache_clear()
+    with contextlib.suppress(OSError):
+        store.save(_what(), marshal.dumps(records))
+    _kept.cache_clear()
 
 
-def _keep(key: bytes, record: Callable[[], Record]) -> None:
+def _keep(key: bytes, size: int, record: Callable[[], Record]) -> None:
+    """Keep a record of about so many bytes until the process ends."""
+    global _room
+    size += _ENTRY
+    if size > _room or not CACHE.value:
+        return
+    _room -= size
     if not _new:
         atexit.unregister(save)
         atexit.register(save)
     _new[key] = record
 
 
-@lru_cache(maxsize=1)
 def _records() -> dict[bytes, Any]:
-    """What was on disk when it was first looked at."""
+    """What was on disk when it was first looked at; nothing where all is to be planned."""
+    return _kept() if CACHE.value and not wants(Level.PLAN) else {}
+
+
+@lru_cache(maxsize=1)
+def _kept() -> dict[bytes, Any]:
     return _read()
 
 
 def _read() -> dict[bytes, Any]:
-    content = store.load(_what())
+    content = None
+    with contextlib.suppress(OSError):  # such as of sources that are in an archive
+        content = store.load(_what())
     return {} if content is None else marshal.loads(content)
 
 
@@ -145,31 +152,21 @@ def _record(stages: Sequence[Stage]) -> bytes:
 
 
 def _stage_record(stage: Stage) -> tuple[Any, ...]:
-    bound = stage.bound
+    node, frame, words, *plain = stage.bound
     # Most words are tables of offsets in even steps: their differences take a tenth of the space.
-    steps = np.diff(bound.words, prepend=np.int64(0))
-    return (
-        bound.node,
-        bound.frame.tobytes(),
-        zlib.compress(steps.tobytes(), 1),
-        [repr(kernel) for kernel in bound.kernels],
-        bound.scratch_bytes,
-        bound.scratch_slots,
-        bound.long,
-        bound.shares,
-        stage.operands,
-        stage.scaled,
-    )
+    steps = np.diff(words, prepend=np.int64(0))
+    packed = (node, frame.tobytes(), zlib.compress(steps.tobytes(), 1), *plain)
+    return packed, list(map(repr, stage.kernels)), stage.operands, stage.scaled
 
 
 def _stages(record: bytes) -> tuple[Stage, ...] | None:
     target, stages = host_machine().target, []
-    for node, frame, steps, kernels, *rest, operands, scaled in marshal.loads(record):
+    for (node, frame, steps, *plain), kernels, operands, scaled in marshal.loads(record):
         addresses = [kept_address(kernel, target) for kernel in kernels]
         known = [address for address in addresses if address is not None]
         if len(known) < len(kernels):
             return None
         words = np.cumsum(np.frombuffer(zlib.decompress(steps), np.int64))
-        bound = Bound(node, np.frombuffer(frame, np.int64), words, tuple(kernels), *rest)
+        bound = Bound(node, np.frombuffer(frame, np.int64), words, *plain)
         stages.append(Stage(bound, known, operands, scaled))
     return tuple(stages)

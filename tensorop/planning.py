@@ -1,4 +1,4 @@
-"""From a `TensorOp` to something that runs, by way of the optimizer.
+"""From a `TensorOp` to something that runs, by way of the optimizer; `plans.py` caches it.
 
 Usually that is an `Executable`, of one schedule for one setting of threads. Some operations run as
 several: with tensors in another order (`rearranged.py`), with a sum divided among threads
@@ -14,7 +14,7 @@ from math import prod
 from tensorop.bind import bind
 from tensorop.debug import Level, show, wants
 from tensorop.divided import DividedSum
-from tensorop.executable import NO_OPERAND, Executable, Planner, Stage, sum_of, threads_for
+from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
 from tensorop.explain import describe, summary
 from tensorop.ir import Schedule, TensorOp
 from tensorop.jit.library import kernel_address
@@ -54,10 +54,6 @@ class Planned:
         """As `Planner.schedules`."""
         return tuple([stage.schedule for stage in self._plan(threads)])
 
-    def scaled_copy(self, threads: int | None) -> Runnable:
-        """As `Planner.scaled_copy`."""
-        return plan_for(sum_of(self.op), threads)
-
     def _plan(self, threads: int) -> tuple[pipeline.Stage, ...]:
         planned = self._planned.get(threads)
         if planned is None:
@@ -70,9 +66,9 @@ class Planned:
 
     def _bound(self, stage: pipeline.Stage) -> Stage:
         target = host_machine().target
-        bound = bind(stage.schedule, target)
-        addresses = [kernel_address(kernel, target) for kernel in bound.kernels]
-        return Stage(bound, addresses, self._sources(stage), stage.main)
+        bound, kernels = bind(stage.schedule, target)
+        addresses = [kernel_address(kernel, target) for kernel in kernels]
+        return Stage(bound, addresses, self._sources(stage), stage.main, kernels)
 
     def _sources(self, stage: pipeline.Stage) -> tuple[int, int, int, int]:
         """Positions of in0, in1, out and bias in the operands, of which the last is none."""
@@ -101,46 +97,40 @@ def _show(op: TensorOp, schedules: list[Schedule]) -> None:
 def executable_of(
     op: TensorOp,
     threads: int | None,
+    plan_for: PlanFor,
+    *,
     choice: Choice = MODEL,
-    kept: Callable[[Planned], Planner] = lambda planned: planned,
+    planner: Callable[[Planned], Planner] | None = None,
 ) -> Runnable:
-    """A new executable, optimised. It is not cached: `plan_for` does that.
+    """A new executable, optimised; nothing of it is cached.
 
     Parameters
     ----------
     op : TensorOp
     threads : int or None
         How many may share the work; None: the setting in force at each call.
+    plan_for : callable
+        Makes executables of operations that this one runs in parts.
     choice : Choice
         Decisions taken in place of the model's.
-    kept : callable
-        What stands between an executable of all of the operation and the optimizer.
+    planner : callable, optional
+        Makes what an executable of all of the operation asks in place of the optimizer; for the
+        model's decisions only.
     """
+    assert choice == MODEL or planner is None
     if choice == MODEL and threads != 1 and _divides(op):
-        return DividedSum(op, threads, lambda part: _undivided(part, threads, MODEL))
-    return _undivided(op, threads, choice, kept)
+        return DividedSum(op, threads, lambda part: _undivided(part, threads, plan_for))
+    return _undivided(op, threads, plan_for, choice, planner)
 
 
-def _divides(op: TensorOp) -> bool:
-    """Whether a sum is divided among threads, if there are enough of them."""
-    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS
-    return large and divide(normalise(op).op, MANY) is not None
-
-
-@lru_cache(maxsize=CACHED)
-def plan_for(op: TensorOp, threads: int | None) -> Runnable:
-    """The executable of an operation that is part of another one."""
-    return executable_of(op, threads)
-
-
-def three_m(op: TensorOp, threads: int | None) -> Runnable | None:
+def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | None:
     """A complex product as three real ones; None for what cannot be run so, or gains nothing."""
     return ThreeM(op, lambda part: plan_for(part, threads)) if is_three_m(op) else None
 
 
-def as_written(op: TensorOp, threads: int | None) -> Executable:
+def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Executable:
     """The executable of an explicit operation without optimisation."""
-    return Executable(op, threads, Planned(op, optimize=False))
+    return Executable(op, threads, Planned(op, optimize=False), plan_for)
 
 
 def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
@@ -153,20 +143,43 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
     return parts.cycles, tuple(at[id(dims[i])] for i in order)
 
 
+def _divides(op: TensorOp) -> bool:
+    """Whether a sum is divided among threads, if there are enough of them."""
+    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS
+    return large and divide(normalise(op).op, MANY) is not None
+
+
 def _undivided(
     op: TensorOp,
     threads: int | None,
-    choice: Choice,
-    kept: Callable[[Planned], Planner] = lambda planned: planned,
+    plan_for: PlanFor,
+    choice: Choice = MODEL,
+    planner: Callable[[Planned], Planner] | None = None,
 ) -> Runnable:
     parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:
-        return _as_it_lies(op, threads, choice, kept)
+        return _as_it_lies(op, threads, plan_for, choice, planner)
 
     def main(part: TensorOp) -> Runnable:
-        return _as_it_lies(part, threads, choice)
+        return _as_it_lies(part, threads, plan_for, choice)
 
-    return Rearranged(parts, host_machine(), main, lambda part: _as_it_lies(part, threads))
+    def copy(part: TensorOp) -> Runnable:
+        return _as_it_lies(part, threads, plan_for)
+
+    return Rearranged(parts, host_machine(), main, copy)
+
+
+def _as_it_lies(
+    op: TensorOp,
+    threads: int | None,
+    plan_for: PlanFor,
+    choice: Choice = MODEL,
+    planner: Callable[[Planned], Planner] | None = None,
+) -> Executable | Widened:
+    threads, planned = threads_for(op, threads), Planned(op, choice=choice)
+    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
+        return Widened(op, lambda part: plan_for(part, threads))
+    return Executable(op, threads, planned if planner is None else planner(planned), plan_for)
 
 
 @lru_cache(maxsize=CACHED)
@@ -182,19 +195,6 @@ def _realigned(op: TensorOp) -> Realigned:
     return realign(op, host_machine()) if parts.orders else parts
 
 
-def _as_it_lies(
-    op: TensorOp,
-    threads: int | None,
-    choice: Choice = MODEL,
-    kept: Callable[[Planned], Planner] = lambda planned: planned,
-) -> Executable | Widened:
-    threads, planned = threads_for(op, threads), Planned(op, choice=choice)
-    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
-        return Widened(op, lambda part: plan_for(part, threads))
-    return Executable(op, threads, kept(planned))
-
-
 def forget() -> None:
     """Forget what is cached here."""
-    plan_for.cache_clear()
     _as_new.cache_clear()

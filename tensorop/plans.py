@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorop import executable, plan_store
 from tensorop.errors import whole
-from tensorop.executable import Executable, Planner, Stage, are_too_many, sum_of, threads_for
+from tensorop.executable import Executable, Planner, Stage, are_too_many, threads_for
 from tensorop.ir import Schedule, TensorOp
 from tensorop.known import forget, known_by, learn
 from tensorop.runnable import Runnable
@@ -45,15 +45,25 @@ def _planning() -> Any:
 class _Kept:
     """A `Planner` that asks the disk, then the optimizer, and tells the disk what that said.
 
-    planned: the optimizer's, where it has been asked before.
+    planned: the optimizer's, where it has been asked before. found: what the disk said for some
+    number of threads.
     """
 
-    def __init__(self, op: TensorOp, threads: int | None, planned: Planner | None = None) -> None:
+    def __init__(
+        self,
+        op: TensorOp,
+        threads: int | None,
+        planned: Planner | None = None,
+        found: dict[int, tuple[Stage, ...]] | None = None,
+    ) -> None:
         self.op, self._threads, self._planned = op, threads, planned
+        self._found = found or {}
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`."""
-        found = None if self._planned else plan_store.find(self.op, self._threads, threads)
+        found = self._found.pop(threads, None)
+        if found is None and self._planned is None:
+            found = plan_store.find(self.op, self._threads, threads)
         if found is None:
             found = self._optimizer().stages(threads)
             plan_store.note(self.op, self._threads, threads, found)
@@ -62,10 +72,6 @@ class _Kept:
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """As `Planner.schedules`."""
         return self._optimizer().schedules(threads)
-
-    def scaled_copy(self, threads: int | None) -> Runnable:
-        """As `Planner.scaled_copy`."""
-        return plan_for(sum_of(self.op), threads)
 
     def _optimizer(self) -> Planner:
         if self._planned is None:
@@ -83,11 +89,13 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     threads : int or None
         None: the setting in force at each call.
     """
-    count = threads_for(op, threads)
-    if plan_store.has(op, threads, count or get_num_threads()):
-        return Executable(op, count, _Kept(op, threads))
+    allowed = threads_for(op, threads)
+    count = allowed or get_num_threads()
+    found = plan_store.find(op, threads, count)
+    if found is not None:
+        return Executable(op, allowed, _Kept(op, threads, found={count: found}), plan_for)
     made: Runnable = _planning().executable_of(
-        op, threads, kept=lambda planned: _Kept(op, threads, planned)
+        op, threads, plan_for, planner=lambda planned: _Kept(op, threads, planned)
     )
     return made
 
@@ -95,7 +103,7 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
 @lru_cache(maxsize=CACHED)
 def plan_three_m(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation by three real products, where that is for it."""
-    made: Runnable | None = _planning().three_m(op, threads)
+    made: Runnable | None = _planning().three_m(op, threads, plan_for)
     return plan_for(op, threads) if made is None else made
 
 
@@ -104,7 +112,7 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Run
     """The executable of an explicit operation: as written, or optimised."""
     if optimize:
         return plan_for(op, threads)
-    written: Runnable = _planning().as_written(op, threads)
+    written: Runnable = _planning().as_written(op, threads, plan_for)
     return written
 
 

@@ -142,8 +142,13 @@ class Program(NamedTuple):
     @property
     def is_direct(self) -> bool:
         """Whether the call is a single step on the caller's own arrays."""
-        one_step = len(self.steps) == 1 and self.steps[0].factor == 1 and self.through is None
-        return one_step and not any(self.copies) and not self.sums_nothing
+        return len(self.steps) == 1 and self.steps[0].factor == 1 and self.is_plain
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are steps, on the caller's own arrays."""
+        own = self.through is None and not any(self.copies) and not self.sums_nothing
+        return own and bool(self.steps)
 
 
 def decide(

@@ -56,15 +56,13 @@ class Bound(NamedTuple):
     """A plan as words that may lie anywhere: see `jit/image.py`.
 
     node: where in `words`, in bytes, the first node is. frame: the words a call starts from
-    (addresses of the operands are added by the call). kernels: what `words` call. scratch: bytes,
-    and at which offset each slot's buffer begins. long: see `prepare`. shares: how many threads can
-    share a call.
+    (addresses of the operands are added by the call). scratch: bytes, and at which offset each
+    slot's buffer begins. long: see `prepare`. shares: how many threads can share a call.
     """
 
     node: int
     frame: Words
     words: Words
-    kernels: tuple[Any, ...]
     scratch_bytes: int
     scratch_slots: tuple[tuple[int, int], ...]
     long: bool

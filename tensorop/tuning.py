@@ -62,7 +62,7 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     choice = tuning_store.load(normalise(op).op, count, machine)
     if choice is None:
         choice = tune(op, count).choice
-    return executable_of(op, threads, choice)
+    return executable_of(op, threads, plans.plan_for, choice=choice)
 
 
 def worthwhile(op: TensorOp) -> bool:
@@ -141,7 +141,7 @@ class Search:
 
     def measure(self, choices: list[Choice], rounds: int) -> dict[Choice, list[float]]:
         """Time some choices in turn."""
-        ready = {c: executable_of(self.op, self.threads, c) for c in choices}
+        ready = {c: executable_of(self.op, self.threads, plans.plan_for, choice=c) for c in choices}
         taken: dict[Choice, list[float]] = {c: [] for c in choices}
         for planned in ready.values():
             planned.run(self.arrays)

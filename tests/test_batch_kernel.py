@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -22,6 +23,7 @@ from tensorop.jit.batch_abi import BatchKernel, BatchWord, tile_of
 from tensorop.jit.compiler import assembly
 from tensorop.jit.generate import generate
 from tensorop.jit.image import KERNEL, REFERENCE
+from tensorop.jit.kernel import Kernel
 from tensorop.jit.library import kernel_address
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -264,7 +266,7 @@ def test_exactly_the_block_is_asked_for() -> None:
     along = schedule.axis("X").dimensions[0]
     for tensor in range(3):
         assert prod(d.size for d in item_rows(schedule.op, tensor, along)) == 20
-    tables = touch_tables(bind(schedule, current_target()))
+    tables = touch_tables(*bind(schedule, current_target()))
     assert len(tables) == 3
     for table in tables:
         np.testing.assert_array_equal(table, np.arange(20) * 300 * 20 * 4)
@@ -287,13 +289,13 @@ def test_touching_is_asking(kernel: TouchKernel) -> None:
     assert "vmov" not in text
 
 
-def touch_tables(bound: Bound) -> list[NDArray[np.int64]]:
+def touch_tables(bound: Bound, kernels: Sequence[Kernel]) -> list[NDArray[np.int64]]:
     """The tables that the descriptors of touches point to."""
 
     def at(reference: np.int64) -> NDArray[np.int64]:
         return bound.words[(reference - REFERENCE) // 8 :]
 
-    touches = [KERNEL + i for i, k in enumerate(bound.kernels) if isinstance(k, TouchKernel)]
+    touches = [KERNEL + i for i, k in enumerate(kernels) if isinstance(k, TouchKernel)]
     calls = np.flatnonzero(np.isin(bound.words, touches)) - Node.KERNEL
     found = [at(bound.words[call + Node.DESCRIPTOR]) for call in calls]
     return [at(words[TouchWord.TABLE])[: words[TouchWord.ROWS]] for words in found]

@@ -57,8 +57,8 @@ def draw(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[A
 
 def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> None:
     dtype = np.dtype(np.float32) if buffers[0].dtype == np.float16 else buffers[0].dtype
-    bound = bind(schedule, current_target())
-    kernels = [kernel_address(kernel) for kernel in bound.kernels]
+    bound, named = bind(schedule, current_target())
+    kernels = [kernel_address(kernel) for kernel in named]
     plan = bound._replace(long=True).placed(kernels, threads, scalars(dtype.type(1), dtype.type(0)))
     in0, in1, out = buffers
     run(plan, *((in1, in0) if schedule.swapped else (in0, in1)), out)

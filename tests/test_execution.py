@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tensorop import planning
 from tensorop.executable import Executable
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.plans import plan_for_operation
+from tensorop.plans import plan_for, plan_for_operation
 from tensorop.threads import threads
 from tests.strategies import COMMON_DTYPES, Case, cases, examples
 from tests.tolerance import assert_right
@@ -70,7 +70,7 @@ def test_planning_may_be_interrupted_by_the_same_call(monkeypatch: pytest.Monkey
         Primitive.GEMM,
     )
     a, out, inside = np.eye(n), np.empty((n, n)), np.empty((n, n))
-    plan = Executable(op, None, planning.Planned(op))
+    plan = Executable(op, None, planning.Planned(op), plan_for)
     plan_stages, left = planning.plan_stages, [1]
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:

@@ -67,9 +67,9 @@ def operation(source: NDArray[Any], out: NDArray[Any], dtype: str) -> TensorOp:
 
 
 def execute(schedule: Schedule, arrays: list[NDArray[Any]], threads: int) -> None:
-    bound = bind(schedule, current_target())
+    bound, named = bind(schedule, current_target())
     one = arrays[0].dtype.type(1)
-    kernels = [kernel_address(kernel) for kernel in bound.kernels]
+    kernels = [kernel_address(kernel) for kernel in named]
     plan = bound._replace(long=True).placed(kernels, threads, scalars(one, one))
     source, out = arrays
     run(plan, source, 0, out)

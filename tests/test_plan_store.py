@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tensorop import plan_store, planning
 from tensorop.__main__ import main
 from tensorop.config import CACHE, CACHE_DIR, DEBUG
 from tensorop.jit import library, store
+from tensorop.optimizer.machine import host_machine
 from tensorop.plan_store import save
 from tests.random_einsums import draw
 
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.skipif(
     reason="kernels are not found on disk by their description",
 )
 
+ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import sys
 import numpy as np, tensorop
@@ -41,6 +44,7 @@ results = [
     tensorop.einsum("ij->", a),
     tensorop.matmul(half, half.T),
     tensorop.einsum("bij,bjk->bik", c, c.swapaxes(1, 2)),
+    tensorop.compile("ij,kj->ik", a, a)(a, a),
 ]
 for result in results:
     print(result.strides, result.tobytes().hex())
@@ -70,13 +74,51 @@ def test_the_second_process_plans_nothing(tmp_path: Path) -> None:
 
 
 def test_what_one_process_did_not_plan_another_adds(tmp_path: Path) -> None:
-    """Also if both begin with the same file."""
-    one = "import tensorop, numpy; tensorop.einsum('i->', numpy.ones(9))"
-    two = one.replace("9", "7")
-    run(tmp_path, one)
-    run(tmp_path, two)
-    seen = "; import sys; print('tensorop.planning' in sys.modules)"
-    assert run(tmp_path, one + seen) == run(tmp_path, two + seen) == ["False"]
+    """Also if both begin with the same file, and end one after the other."""
+    program = """
+import sys
+import numpy as np, tensorop
+tensorop.einsum("i->", np.ones(5))
+print("begun", flush=True)
+n = int(sys.stdin.readline())
+tensorop.einsum("i->", np.ones(n))
+"""
+    settings = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(tmp_path)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, **settings},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in running:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    for n, process in zip((7, 9), running, strict=True):
+        process.communicate(f"{n}\n")
+        assert process.returncode == 0
+    seen = "import numpy, tensorop, sys; tensorop.einsum('i->', numpy.ones({}))"
+    seen += "; print('tensorop.planning' in sys.modules)"
+    assert [run(tmp_path, seen.format(n)) for n in (5, 7, 9, 11)] == [["False"]] * 3 + [["True"]]
+
+
+def test_sources_in_an_archive(tmp_path: Path) -> None:
+    """Nothing is kept then, and nothing is raised."""
+    archive = tmp_path / "tensorop.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in (ROOT / "tensorop").rglob("*"):
+            if path.suffix in (".py", ".txt"):
+                file.write(path, path.relative_to(ROOT))
+        for folder in ("jit", "optimizer"):
+            for path in (ROOT / folder).glob("*.py"):
+                file.write(path, Path("tensorop") / path.relative_to(ROOT))
+    program = f"import sys; sys.path.insert(0, {str(archive)!r}); import numpy as np, tensorop"
+    program += "; print(tensorop.__file__, tensorop.einsum('ij,kj->ik', [[1., 2.]], [[3., 4.]]))"
+    for cache in ("0", "1"):
+        (line,) = run(tmp_path, program, TENSOROP_CACHE=cache)
+        assert str(archive) in line and line.endswith("[[11.]]")
 
 
 def test_another_number_of_threads_is_planned_anew(tmp_path: Path) -> None:
@@ -104,7 +146,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def forget() -> None:
     """As if the process had just begun."""
     tensorop.cache_clear()
-    plan_store._records.cache_clear()
+    plan_store._kept.cache_clear()
     library._kept.clear()
     library._addresses.clear()
 
@@ -188,27 +230,57 @@ def test_debugging_shows_kept_plans(folder: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.count("tensorop:") == 2
 
 
-def test_the_oldest_records_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_records_written_first_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def total() -> int:
         return sum(map(plan_store._size, plan_store._read().values()))
 
+    def kept(n: int) -> bool:
+        op = tensorop.compile("ij,jk->ik", (n, n), (n, n)).steps[0].op
+        return plan_store.find(op, None, 1) is not None
+
     monkeypatch.setattr(plan_store, "MOST", 4000)
-    for n in range(2, 30):
-        tensorop.einsum("ij,jk->ik", np.ones((n, n)), np.ones((n, n)))
+    for first in (2, 10, 20):
+        for n in range(first, first + 8):  # of one process
+            tensorop.einsum("ij,jk->ik", np.ones((n, n)), np.ones((n, n)))
         save()
-        assert total() <= 4000
+        assert 2000 < total() <= 4000
     forget()
-    ends = [tensorop.compile("ij,jk->ik", (n, n), (n, n)).steps[0].op for n in (2, 29)]
-    assert [plan_store.has(op, None, 1) for op in ends] == [False, True]
+    assert [kept(n) for n in (2, 10, 20, 27)] == [False, False, False, True]
 
 
 def test_a_process_keeps_so_much_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_store, "_room", 20_000)
-    for n in range(100, 140):
+    for n in range(100, 200):
         tensorop.einsum("i,i->", np.ones(n), np.ones(n))
-    assert 0 <= plan_store._room < 20_000
+    assert 0 <= plan_store._room < 2_000 and 10 < len(plan_store._new) < 80
     save()
-    assert plan_store._room == plan_store.MOST_NEW
+    assert plan_store._room == plan_store.MOST_NEW and not plan_store._new
+
+
+def test_nothing_is_looked_up_or_kept_without_a_cache(folder: Path) -> None:
+    a = np.ones((5, 7))
+    tensorop.einsum("ij,kj->ik", a, a)
+    save()
+    forget()
+    with CACHE(0):
+        assert not plan_store._records()
+        tensorop.einsum("ij,kj->ij", a, np.ones((4, 7)))
+        assert not plan_store._new
+    assert plan_store._records()
+
+
+def test_the_key_is_all_that_plans_depend_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, before = host_machine(), plan_store._what()
+    for other in (machine._replace(l2=1), machine._replace(target=machine.target._replace(cpu=""))):
+        with monkeypatch.context() as patch:
+            patch.setattr(plan_store, "host_machine", lambda other=other: other)
+            assert plan_store._what() != before
+    files: list[str] = []
+    monkeypatch.setattr(store, "digest", lambda paths: files.extend(paths) or "")
+    plan_store._source.__wrapped__()
+    assert {"plan_store.py", "bind.py", "planning.py", "realign.py"} <= {
+        Path(f).name for f in files
+    }
 
 
 def test_the_command_line_plans_ahead(tmp_path: Path) -> None:

@@ -246,3 +246,24 @@ def test_calls_with_other_labels_have_their_own_order(monkeypatch: pytest.Monkey
     assert first.strides == second.strides != plain.strides
     np.testing.assert_array_equal(first, plain)
     np.testing.assert_array_equal(second, plain)
+
+
+PLAIN = ("ij,jk->ik", "ji,jk->ik", "ij,kj->ik", "ji,kj->ki", "ij,jk->ki", "jik,kl->lij")
+SIDES = {"i": 90, "j": 70, "k": 110, "l": 50}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float16"])
+@pytest.mark.parametrize("out_is_new", [False, True])
+def test_the_bound_hides_nothing(
+    dtype: str, out_is_new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a search comes to is the same without it."""
+    rng, moved = np.random.default_rng(4), 0
+    for case in (*range(150), *PLAIN):
+        op = draw(rng, dtype)[0] if isinstance(case, int) else contraction(case, dtype, **SIDES)
+        found = realign(op, MACHINE, out_is_new=out_is_new)
+        with monkeypatch.context() as patch:
+            patch.setattr(passes, "bound_cycles", lambda op, machine: 0.0)
+            assert realign(op, MACHINE, out_is_new=out_is_new).orders == found.orders, op
+        moved += bool(found.orders)
+    assert moved > 5

@@ -29,6 +29,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import moves
 from tensorop.planning import executable_of
+from tensorop.plans import plan_for
 from tests.test_blocked import draw
 from tests.test_realign import contraction
 
@@ -64,7 +65,7 @@ def test_every_choice_means_the_same(dtype: str, threads: int) -> None:
         for choice in choices(op):
             check(op, choice, MACHINE)
             arrays = [b.copy() for b in buffers]
-            executable_of(op, threads, choice).run(arrays, 2, 3)
+            executable_of(op, threads, plan_for, choice=choice).run(arrays, 2, 3)
             np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-2, atol=1e-3)
             tried += 1
     assert tried > 60
