@@ -6,6 +6,7 @@ Everything is straight-line vector code without calls: special cases are selecte
 Results follow numpy, also at the edges: NaN passes through relu, minimum and maximum, integers
 wrap, complex division and reciprocal are Smith's, complex square root and absolute value neither
 overflow nor underflow where the result does not, and their infinities are those of C99, Annex G.
+exp, tanh, sigmoid and gelu are in `jit/transcendental.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Value
+from tensorop.jit.transcendental import exp, gelu, sigmoid, tanh
 from tensorop.jit.types import computed
 
 _INFINITY = float("inf")
@@ -168,6 +170,10 @@ UNARY_FUNCTIONS: dict[str, Callable[[Arithmetic, Number], Number]] = {
     "reciprocal": reciprocal,
     "abs": absolute,
     "neg": negative,
+    "exp": exp,
+    "tanh": tanh,
+    "sigmoid": sigmoid,
+    "gelu": gelu,
 }
 
 BINARY_FUNCTIONS: dict[str, Callable[[Arithmetic, Number, Number], Number]] = {

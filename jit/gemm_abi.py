@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from tensorop.ir import UNARY, Primitive
+from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
 Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "scatter"]
-EPILOGUES = frozenset(main.value for main in UNARY - {Primitive.ZERO, Primitive.CAST})
+# The other functions are more code than the tiles around them: they go over out afterwards.
+EPILOGUES = frozenset(
+    main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
+)
 
 
 class GemmWord(IntEnum):

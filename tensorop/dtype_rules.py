@@ -8,7 +8,8 @@ arity. What is not in the table is a TypeError before anything is planned.
 kind       primitives
 =========  ==============================================================================
 floating   all but and, or
-complex    all but and, or, min, max, relu
+extended   all but and, or, exp, tanh, sigmoid, gelu (longdouble)
+complex    all but and, or, min, max, relu, exp, tanh, sigmoid, gelu
 integer    zero copy cast abs neg relu square add sub mul min max sum prod gemm brgemm
 bool       zero copy cast and or gemm brgemm (a contraction multiplies by and, sums by or)
 =========  ==============================================================================
@@ -22,10 +23,12 @@ from typing import Any
 import numpy as np
 
 from tensorop.dtypes import name_of
+from tensorop.ir import TRANSCENDENTAL
 from tensorop.ir import Primitive as P
 
 KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("float16", "bfloat16", "float32", "float64", "longdouble"), "floating"),
+    **dict.fromkeys(("float16", "bfloat16", "float32", "float64"), "floating"),
+    "longdouble": "extended",
     **dict.fromkeys(("complex64", "complex128", "clongdouble"), "complex"),
     **dict.fromkeys(("int8", "int16", "int32", "int64"), "integer"),
     **dict.fromkeys(("uint8", "uint16", "uint32", "uint64"), "integer"),
@@ -33,12 +36,14 @@ KINDS: Mapping[str, str] = {
 }
 
 _EVERY = frozenset({P.NONE, P.ZERO, P.COPY, P.CAST, P.GEMM, P.BRGEMM})
-_COMPLEX = frozenset(P) - {P.AND, P.OR, P.MIN, P.MAX, P.RELU}
+_FLOATING = frozenset(P) - {P.AND, P.OR}
+_EXTENDED = _FLOATING - TRANSCENDENTAL
 _INTEGER = _EVERY | {P.ABS, P.NEG, P.RELU, P.SQUARE, P.ADD, P.SUB, P.MUL, P.MIN, P.MAX}
 
 ALLOWED: Mapping[str, frozenset[P]] = {
-    "floating": frozenset(P) - {P.AND, P.OR},
-    "complex": _COMPLEX,
+    "floating": _FLOATING,
+    "extended": _EXTENDED,
+    "complex": _EXTENDED - {P.MIN, P.MAX, P.RELU},
     "integer": _INTEGER | {P.SUM, P.PROD},
     "bool": _EVERY | {P.AND, P.OR},
 }

@@ -60,6 +60,10 @@ class Primitive(StrEnum):
     RECIPROCAL = "reciprocal"
     ABS = "abs"
     NEG = "neg"
+    EXP = "exp"
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+    GELU = "gelu"
     # binary
     ADD = "add"
     SUB = "sub"
@@ -77,7 +81,8 @@ class Primitive(StrEnum):
     BRGEMM = "brgemm"
 
 
-UNARY = frozenset(
+TRANSCENDENTAL = frozenset({Primitive.EXP, Primitive.TANH, Primitive.SIGMOID, Primitive.GELU})
+UNARY = TRANSCENDENTAL | frozenset(
     {
         Primitive.ZERO,
         Primitive.COPY,

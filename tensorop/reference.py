@@ -53,6 +53,19 @@ _ON_BOOL: dict[Primitive, np.ufunc] = {
     Primitive.MUL: np.logical_and,
     Primitive.PROD: np.logical_and,
 }
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, small, 1) / (1 + small), x.dtype)
+
+
+def _gelu(x: Array) -> Array:
+    """To the precision of the C library's erfc, a float64."""
+    below = np.vectorize(lambda y: math.erfc(-y / math.sqrt(2)) / 2, otypes=[float])
+    return np.asarray(np.where(np.isneginf(x), -0.0, x * below(np.asarray(x, float))), x.dtype)
+
+
 _UNARY: dict[Primitive, Ufunc] = {
     Primitive.NONE: lambda x: x,
     Primitive.ZERO: np.zeros_like,
@@ -65,7 +78,13 @@ _UNARY: dict[Primitive, Ufunc] = {
     Primitive.RECIPROCAL: np.reciprocal,
     Primitive.ABS: np.abs,
     Primitive.NEG: np.negative,
+    Primitive.EXP: np.exp,
+    Primitive.TANH: np.tanh,
+    Primitive.SIGMOID: _sigmoid,
+    Primitive.GELU: _gelu,
 }
+
+
 _WIDER: dict[str, str] = {
     "float16": "float64",
     "bfloat16": "float64",

@@ -185,6 +185,7 @@ def scalar_values(dtype: str) -> st.SearchStrategy[Any]:
         "bool": [None, True, False],
         "integer": [None, 0, 1, 3],
         "floating": [None, 0.0, 1.0, -0.5, 2.25],
+        "extended": [None, 0.0, 1.0, -0.5, 2.25],
         "complex": [None, 0.0, 1.0, 0.5 - 2j],
     }
     return st.sampled_from(choices[KINDS[dtype]])

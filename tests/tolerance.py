@@ -186,6 +186,10 @@ def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
             return np.where(far | (bound == 0), bound / np.sqrt(size + (size == 0)), np.inf)
         if last == Primitive.RECIPROCAL:
             return np.where(far | (bound == 0), 2 * bound / (size**2 + (size == 0)), np.inf)
+        if last == Primitive.EXP:
+            return np.asarray(np.exp(x) * np.expm1(bound))
+        if last == Primitive.GELU:  # whose slope is 1.13 at most
+            return np.asarray(2 * bound)
     return bound if last != Primitive.ZERO else np.zeros_like(bound)
 
 
