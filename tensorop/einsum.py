@@ -115,7 +115,7 @@ def einsum(
         and three_m is None
         and casting is _SAFE
         and order is _K
-        and optimize is _AUTO
+        and (optimize is _AUTO or optimize is True)  # which mean the same
         and conj is _NONE
     )
     if usual:
@@ -128,6 +128,7 @@ def einsum(
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     key = spec if usual and len(arrays) <= 2 and type(spec) is str else None
+    optimize = _AUTO if optimize is True else optimize
     kind = None if dtype is None else np.dtype(dtype)
     chosen = positions(conj)
     full = Options(

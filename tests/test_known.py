@@ -358,3 +358,15 @@ def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _fields(entry: Any) -> tuple[Any, ...]:
     return entry.launch, entry.launch_plain, entry.execute, entry.team
+
+
+def test_optimize_true_is_the_default() -> None:
+    a, b = array("ij", "float64", 1), array("jk", "float64", 2)
+    teach("ij,jk->ik", a, b, optimize=True)
+    assert machine().warm.run(("ij,jk->ik", a, b), None) is not None
+    chain = (a, b, array("kl", "float64", 3))
+    results = [tensorop.einsum("ij,jk,kl", *chain, optimize=how) for how in (True, "auto", False)]
+    for result in results:
+        np.testing.assert_array_equal(result, np.einsum("ij,jk,kl", *chain))
+    with pytest.raises(ValueError, match="beta"):
+        tensorop.einsum("ij,jk", a, b, optimize=True, beta=1)
