@@ -32,6 +32,7 @@ from tensorop.bench.charts import draw
 from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
 from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
+from tensorop.bench.roofline import FLOPS, limits
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
 from tensorop.config import CACHE, FLAGS
 from tensorop.jit import store
@@ -234,8 +235,12 @@ def planned(arguments: argparse.Namespace) -> tensorop.Plan:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Print the plan of a contraction."""
-    print(planned(arguments).explain())
+    """Print the plan of a contraction, and what it takes at least."""
+    plan, dtype = planned(arguments), arguments.dtype.name
+    print(plan.explain())
+    if plan.flops and dtype in FLOPS:
+        threads = arguments.threads or tensorop.get_num_threads()
+        print("", *limits(plan.flops, plan.bytes, dtype, threads), sep="\n")
     return 0
 
 

@@ -13,7 +13,8 @@ import pytest
 
 import tensorop
 from tensorop.__main__ import UsageError, main, shapes_of, thread_counts
-from tensorop.config import FLAGS
+from tensorop.bench import roofline
+from tensorop.config import CACHE, CACHE_DIR, FLAGS
 
 
 def test_info_names_the_machine_and_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,6 +37,26 @@ def test_info_shows_what_is_set(
 def test_explain(sizes: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "ij,jk->ik", sizes]) == 0
     assert "ij,jk->ik" in capsys.readouterr().out
+
+
+def test_explain_says_what_it_takes_at_least(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = iter([(2e9, 1e9), (4e9, 0.5e9), (1e9, 0.1e9)])
+    monkeypatch.setattr(roofline, "measure_roofs", lambda options: {1: next(seen)})
+    request = ["explain", "ij,jk->ik", "100x200,200x100", "--threads", "1"]
+    said = []
+    with CACHE(1), CACHE_DIR(str(tmp_path)):
+        for _ in range(3):  # the best that was ever seen counts
+            assert main(request) == 0
+            said.append(capsys.readouterr().out.splitlines()[-4:])
+    assert said[0][0] == "roofline, 1 thread, measured here"
+    assert said[0][1:] == [
+        "  4,000,000 flops at 2.0 GFLOP/s: 2 ms",
+        "  200,000 bytes at 1.0 GB/s: 0.2 ms",
+        "  at least 2 ms, bounded by arithmetic",
+    ]
+    assert said[1][-1] == said[2][-1] == "  at least 1 ms, bounded by arithmetic"
 
 
 @pytest.mark.parametrize(
