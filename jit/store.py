@@ -167,7 +167,8 @@ def digest(paths: Sequence[str]) -> str:
 
 def modules(folder: str) -> list[str]:
     """The Python files of a folder."""
-    return [os.path.join(folder, n) for n in sorted(os.listdir(folder)) if n.endswith(".py")]
+    names = [n for n in sorted(os.listdir(folder)) if n.endswith(".py") and not n.startswith(".")]
+    return [os.path.join(folder, name) for name in names]
 
 
 def hashed(text: str) -> bytes:

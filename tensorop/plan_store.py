@@ -5,7 +5,8 @@ operations, bound but without addresses, and the orders of results that operatio
 read when the first plan is made, and written when the process ends, with what others have written
 meanwhile; where that would be too much, the records go that were written first. Nothing that goes
 wrong here is an error: operations are then planned. What runs in several parts (rearranged,
-divided, widened) is planned in every process; its parts may be kept.
+divided, widened) is planned in every process; its parts may be kept. Of processes that end at the
+same moment one may lose what the other has written.
 
 At the debug levels everything is planned, so that it can be shown.
 """
@@ -16,6 +17,7 @@ import atexit
 import contextlib
 import marshal
 import os
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -23,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.config import CACHE
+from tensorop.config import CACHE, CACHE_DIR
 from tensorop.debug import Level, wants
 from tensorop.executable import Stage
 from tensorop.ir import TensorOp
@@ -39,7 +41,8 @@ _ENTRY = 256  # bytes of a record beside its words, about
 
 Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
 
-_new: dict[bytes, Callable[[], Record]] = {}
+_new: dict[str, dict[bytes, Callable[[], Record]]] = {}  # by folder
+_process = 0  # that asked to save when it ends
 _room = MOST_NEW
 
 
@@ -76,22 +79,28 @@ def note_order(op: TensorOp, price: float, order: tuple[int, ...]) -> None:
 
 
 def save() -> None:
-    """Write what was noted, after what is there."""
+    """Write what was noted, each record to the folder that was in force."""
     global _room
-    if not _new:
-        return
-    records, _room = _read(), MOST_NEW
+    _room = MOST_NEW
     while _new:
-        key = next(iter(_new))
-        records.pop(key, None)
-        records[key] = _new.pop(key)()
-    size = sum(map(_size, records.values()))
-    while size > MOST:
-        oldest = next(iter(records))
-        size -= _size(records.pop(oldest))
-    with contextlib.suppress(OSError):
-        store.save(_what(), marshal.dumps(records))
+        folder, added = _new.popitem()
+        with CACHE(1), CACHE_DIR(folder), contextlib.suppress(OSError):
+            records = _read()
+            for key, record in added.items():
+                records.pop(key, None)
+                records[key] = record()
+            _drop(records)
+            store.save(_what(), marshal.dumps(records))
     _kept.cache_clear()
+
+
+def _drop(records: dict[bytes, Record]) -> None:
+    """Those that were written first, where all are too much."""
+    size = sum(map(_size, records.values()))
+    for key in list(records):
+        if size <= MOST:
+            break
+        size -= _size(records.pop(key))
 
 
 def _keep(key: bytes, size: int, record: Callable[[], Record]) -> None:
@@ -101,19 +110,28 @@ def _keep(key: bytes, size: int, record: Callable[[], Record]) -> None:
     if size > _room or not CACHE.value:
         return
     _room -= size
-    if not _new:
-        atexit.unregister(save)
+    _save_at_exit()
+    _new.setdefault(os.path.abspath(store.root()), {})[key] = record
+
+
+def _save_at_exit() -> None:
+    global _process
+    if _process == os.getpid():
+        return
+    if not _process:  # a forked child has its parent's hooks
         atexit.register(save)
-    _new[key] = record
+    if "multiprocessing.util" in sys.modules:  # whose workers end without them
+        sys.modules["multiprocessing.util"].Finalize(None, save, exitpriority=1)
+    _process = os.getpid()
 
 
 def _records() -> dict[bytes, Any]:
     """What was on disk when it was first looked at; nothing where all is to be planned."""
-    return _kept() if CACHE.value and not wants(Level.PLAN) else {}
+    return _kept(store.root()) if CACHE.value and not wants(Level.PLAN) else {}
 
 
-@lru_cache(maxsize=1)
-def _kept() -> dict[bytes, Any]:
+@lru_cache(maxsize=4)
+def _kept(folder: str) -> dict[bytes, Any]:
     return _read()
 
 

@@ -8,15 +8,17 @@ several: with tensors in another order (`rearranged.py`), with a sum divided amo
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 
 from tensorop.bind import bind
+from tensorop.by_threads import ByThreads
 from tensorop.debug import Level, show, wants
 from tensorop.divided import DividedSum
 from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
 from tensorop.explain import describe, summary
 from tensorop.ir import Schedule, TensorOp
+from tensorop.jit.elements import element
 from tensorop.jit.library import kernel_address
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
@@ -118,6 +120,11 @@ def executable_of(
         model's decisions only.
     """
     assert choice == MODEL or planner is None
+    if threads_for(op, threads) is None and element(op.dtype).half:
+        if choice == MODEL:
+            return ByThreads(op, lambda count: plan_for(op, count))
+        made = cache(lambda count: executable_of(op, count, plan_for, choice=choice))
+        return ByThreads(op, made)
     if choice == MODEL and threads != 1 and _divides(op):
         return DividedSum(op, threads, lambda part: _undivided(part, threads, plan_for))
     return _undivided(op, threads, plan_for, choice, planner)

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -252,7 +253,8 @@ def test_a_process_keeps_so_much_and_no_more(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(plan_store, "_room", 20_000)
     for n in range(100, 200):
         tensorop.einsum("i,i->", np.ones(n), np.ones(n))
-    assert 0 <= plan_store._room < 2_000 and 10 < len(plan_store._new) < 80
+    (noted,) = plan_store._new.values()
+    assert 0 <= plan_store._room < 2_000 and 10 < len(noted) < 80
     save()
     assert plan_store._room == plan_store.MOST_NEW and not plan_store._new
 
@@ -267,6 +269,86 @@ def test_nothing_is_looked_up_or_kept_without_a_cache(folder: Path) -> None:
         tensorop.einsum("ij,kj->ij", a, np.ones((4, 7)))
         assert not plan_store._new
     assert plan_store._records()
+
+
+def test_records_go_to_the_folder_that_was_in_force(tmp_path: Path, folder: Path) -> None:
+    with CACHE_DIR(str(tmp_path / "other")):
+        tensorop.einsum("ij,kj->ik", np.ones((5, 7)), np.ones((4, 7)))
+    save()
+    assert not folder.exists() and (tmp_path / "other" / "code").exists()
+
+
+def test_leaving_takes_no_longer_the_more_there_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    op = tensorop.compile("ij,jk->ik", (3, 4), (4, 5)).steps[0].op
+    monkeypatch.setattr(plan_store, "_room", 1 << 40)
+    for n in range(2, 60_000):
+        first = op.dimensions[0].sized(n)
+        plan_store.note_order(op.with_dimensions((first, *op.dimensions[1:])), 12.5, (0, 1))
+    start = time.perf_counter()
+    save()
+    assert time.perf_counter() - start < 2
+    assert len(plan_store._records()) > 1000
+
+
+HOOKED = """
+import atexit, sys
+import numpy as np
+class Hook:
+    def __call__(self): pass
+    def __eq__(self, other): return np.array([True, False])
+atexit.register(Hook())
+import tensorop
+print(tensorop.einsum("ij,jk->ik", np.ones((3, 4)), np.ones((4, 5))).sum())
+"""
+
+
+def test_other_hooks_are_left_alone(tmp_path: Path) -> None:
+    assert run(tmp_path, HOOKED) == ["60.0"]
+
+
+WORKERS = """
+import multiprocessing, sys
+import numpy as np, tensorop
+def work(n):
+    tensorop.einsum("ij,jk->ik", np.ones((n, n)), np.ones((n, n)))
+    return "tensorop.planning" in sys.modules
+pool = multiprocessing.get_context("fork").Pool(1)
+print(pool.map(work, range(2, 6), 4))
+pool.close()
+pool.join()
+"""
+
+
+def test_workers_keep_their_plans(tmp_path: Path) -> None:
+    assert run(tmp_path, WORKERS) == [str([True] * 4)]
+    assert run(tmp_path, WORKERS) == [str([False] * 4)]
+
+
+HALF = """
+import sys
+import numpy as np, tensorop
+x = np.full((5000, 513), 100, "f2")
+x[2500:] = -100
+counts = [int(n) for n in sys.stdin.readline().split()]
+for n in counts:
+    with tensorop.threads(n):
+        assert not tensorop.einsum("ab->b", x).any()
+"""
+
+
+def test_half_sums_are_never_cut(tmp_path: Path) -> None:
+    """How they are run depends on the threads: what was planned for others does not count."""
+    settings = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(tmp_path)}
+    for counts in ("1", "2 1", "1", "1 2 3", "3 2 1"):
+        subprocess.run(
+            [sys.executable, "-c", HALF],
+            env={**os.environ, **settings},
+            input=counts,
+            text=True,
+            check=True,
+        )
 
 
 def test_the_key_is_all_that_plans_depend_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
