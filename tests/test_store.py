@@ -54,7 +54,8 @@ def run(folder: Path, **environment: str) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A cache folder, in force."""
+    """A cache folder, in force; the digest of the sources is known, and not kept there."""
+    store._facts()
     with CACHE(1), CACHE_DIR(str(tmp_path)):
         yield tmp_path / "code"
 
