@@ -54,8 +54,9 @@ def run(folder: Path, **environment: str) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A cache folder, in force; the digest of the sources is known, and not kept there."""
+    """A cache folder, in force; what the process knows of itself is not kept there."""
     store._facts()
+    current_target()
     with CACHE(1), CACHE_DIR(str(tmp_path)):
         yield tmp_path / "code"
 
