@@ -40,8 +40,9 @@ _written = 0
 
 def root() -> str:
     """The folder of everything that is kept on disk; it need not exist."""
-    if CACHE_DIR.value:
-        return str(CACHE_DIR.value)
+    chosen = CACHE_DIR.value
+    if chosen:
+        return chosen
     if sys.platform == "linux":  # as platformdirs has it, which takes 10 ms to import
         named = os.environ.get("XDG_CACHE_HOME", "").strip()
         home = named if os.path.isabs(named) else os.path.expanduser("~/.cache")

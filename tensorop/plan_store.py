@@ -41,7 +41,7 @@ _ENTRY = 256  # bytes of a record beside its words, about
 
 Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
 
-_new: dict[str, dict[bytes, Callable[[], Record]]] = {}  # by folder
+_new: dict[str, list[tuple[tuple[Any, ...], Callable[[], Record]]]] = {}  # by folder
 _process = 0  # that asked to save when it ends
 _room = MOST_NEW
 
@@ -65,7 +65,7 @@ def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | N
 def note(op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage]) -> None:
     """Keep the stages of an operation."""
     size = sum(stage.bound.words.nbytes for stage in stages)
-    _keep(_key(op, threads, count), size, lambda: _record(stages))
+    _keep((op, threads, count), size, lambda: _record(stages))
 
 
 def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
@@ -75,7 +75,7 @@ def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
 
 def note_order(op: TensorOp, price: float, order: tuple[int, ...]) -> None:
     """Keep what an operation costs, and the order that it would have its result in."""
-    _keep(_key(op), 0, lambda: (price, order))
+    _keep((op,), 0, lambda: (price, order))
 
 
 def save() -> None:
@@ -86,7 +86,8 @@ def save() -> None:
         folder, added = _new.popitem()
         with CACHE(1), CACHE_DIR(folder), contextlib.suppress(OSError):
             records = _read()
-            for key, record in added.items():
+            for what, record in added:
+                key = _key(*what)
                 records.pop(key, None)
                 records[key] = record()
             _drop(records)
@@ -103,15 +104,15 @@ def _drop(records: dict[bytes, Record]) -> None:
         size -= _size(records.pop(key))
 
 
-def _keep(key: bytes, size: int, record: Callable[[], Record]) -> None:
-    """Keep a record of about so many bytes until the process ends."""
+def _keep(what: tuple[Any, ...], size: int, record: Callable[[], Record]) -> None:
+    """Keep a record of about so many bytes, and what it is of, until the process ends."""
     global _room
     size += _ENTRY
-    if size > _room or not CACHE.value:
+    if size > _room or (folder := _folder()) is None:
         return
     _room -= size
     _save_at_exit()
-    _new.setdefault(os.path.abspath(store.root()), {})[key] = record
+    _new.setdefault(folder, []).append((what, record))
 
 
 def _save_at_exit() -> None:
@@ -127,7 +128,16 @@ def _save_at_exit() -> None:
 
 def _records() -> dict[bytes, Any]:
     """What was on disk when it was first looked at; nothing where all is to be planned."""
-    return _kept(store.root()) if CACHE.value and not wants(Level.PLAN) else {}
+    folder = _folder()
+    return {} if folder is None or wants(Level.PLAN) else _kept(folder)
+
+
+def _folder() -> str | None:
+    """Where records are kept, None where nothing is."""
+    if not CACHE.value:
+        return None
+    root = store.root()
+    return root if os.path.isabs(root) else os.path.abspath(root)
 
 
 @lru_cache(maxsize=4)
