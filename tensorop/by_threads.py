@@ -1,7 +1,8 @@
 """An operation that is run in one way or another, as the threads in force are.
 
-Whether a half-type sum can be held by single kernel calls, or is run in float32 (`widened.py`),
-depends on how its schedule shares the work.
+Into how many parts a sum is divided (`divided.py`) is the threads' business; and whether a
+half-type sum can be held by single kernel calls, or is run in float32 (`widened.py`), depends on
+how its schedule shares the work.
 """
 
 from __future__ import annotations

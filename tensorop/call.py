@@ -99,9 +99,11 @@ class Call:
     ) -> None:
         self.program = program
         plan = (_tuning() if tune else _back_end()).plan_for
-        if three_m and program.work.kind == "c":
-            plan = _back_end().plan_three_m
-        self._executables = tuple(plan(step.op, threads) for step in program.steps)
+        by_three = _back_end().plan_three_m if three_m and program.work.kind == "c" else None
+        self._executables = tuple(
+            (by_three and by_three(step.op, threads)) or plan(step.op, threads)
+            for step in program.steps
+        )
         self._factors = [_factor(step.factor, program.work) for step in program.steps]
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()

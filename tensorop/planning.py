@@ -120,13 +120,15 @@ def executable_of(
         model's decisions only.
     """
     assert choice == MODEL or planner is None
-    if threads_for(op, threads) is None and element(op.dtype).half:
+    divides = choice == MODEL and _divides(op)
+    if threads_for(op, threads) is None and (divides or element(op.dtype).half):
         if choice == MODEL:
             return ByThreads(op, lambda count: plan_for(op, count))
         made = cache(lambda count: executable_of(op, count, plan_for, choice=choice))
         return ByThreads(op, made)
-    if choice == MODEL and threads != 1 and _divides(op):
-        return DividedSum(op, threads, lambda part: _undivided(part, threads, plan_for))
+    divided = divide(normalise(op).op, threads) if divides and threads is not None else None
+    if divided is not None:
+        return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
     return _undivided(op, threads, plan_for, choice, planner)
 
 

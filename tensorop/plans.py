@@ -101,10 +101,10 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
 
 
 @lru_cache(maxsize=CACHED)
-def plan_three_m(op: TensorOp, threads: int | None) -> Runnable:
-    """The executable of an operation by three real products, where that is for it."""
+def plan_three_m(op: TensorOp, threads: int | None) -> Runnable | None:
+    """The executable of an operation by three real products, None where that is not for it."""
     made: Runnable | None = _planning().three_m(op, threads, plan_for)
-    return plan_for(op, threads) if made is None else made
+    return made
 
 
 @lru_cache(maxsize=CACHED)

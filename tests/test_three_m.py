@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import tensorop
 from tensorop import three_m
-from tensorop.config import THREE_M
+from tensorop.config import CACHE_DIR, THREE_M
+from tensorop.plans import plan_for
 from tensorop.three_m import LEAST, ThreeM
 
 SPECS = {
@@ -93,3 +95,16 @@ def test_it_is_used_where_it_is_asked_for_and_pays() -> None:
         assert runs(LEAST) and not runs(LEAST, three_m=False)
     tensorop.cache_clear()
     assert not runs(LEAST)
+
+
+def test_what_it_is_not_for_is_tuned_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        "tensorop.tuning.plan_for", lambda op, n: asked.append(op) or plan_for(op, n)
+    )
+    with CACHE_DIR(str(tmp_path)):
+        a = np.ones((8, 8), "complex64")
+        tensorop.einsum("ij,jk", a, a, tune=True, three_m=True)
+    assert len(asked) == 1
