@@ -14,6 +14,9 @@ Block sizes follow from the caches: an mc x kc block of in0 takes half of L2, a 
 its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same,
 because in0 streams past it, but asked for in time; and a long kc means few passes over out.
 
+Where K is a single block and consecutive in in1, the columns of a tile are as good where they lie:
+each is read from L1 by all of a block of M, as a panel would be, and nothing is packed of in1.
+
 Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication (2008); Van Zee and
 Smith, Implementing high-performance complex matrix multiplication (2017); Matthews,
 High-performance tensor contraction without transposition (2018) for the offset tables.
@@ -49,6 +52,8 @@ from tensorop.optimizer.window import tabled_part, windowed
 IN0, IN1 = 0, 1
 MIN_KC = 32
 LINE = 64  # bytes of a cache line
+NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
+SHORT_COLUMN = 512  # bytes of those that may be further apart
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
@@ -190,17 +195,19 @@ def blocked(
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
+    lies = _columns_lie(op, axes[-2], axes[-1], blocks.kc)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "packed",
-        "packed",
+        "consecutive" if lies else "packed",
         _store(axes, op, rows),
         epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
-    pack0, pack1 = Pack(IN0, "M", rows, "K"), Pack(IN1, "N", tile.columns, "K")
+    pack0 = Pack(IN0, "M", rows, "K")
+    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K"),)
     if inner_threads == 1:
         body = _alone(blocks, pack0, pack1, call, rows_first=bool(choice.rows_first))
     elif share_m:
@@ -212,7 +219,7 @@ def blocked(
         body = (Loop(axis.name, 1, how, body),)
     note = (
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
-        f"C stored {kernel.store}"
+        f"C stored {kernel.store}" + ", B read where it lies" * lies
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
 
@@ -235,6 +242,16 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
         read = next(i for i, d in enumerate(inner) if d.strides[IN0] == 1)
         whole_lines = prod(d.size for d in inner[:read]) * min(inner[read].size, LINE // itemsize)
     return balanced(m.size, max(inside, whole_lines, MIN_ROWS * rows), rows)
+
+
+def _columns_lie(op: TensorOp, n: Axis, k: Axis, kc: int) -> bool:
+    """Whether a kernel may read in1 where it lies: columns consecutive along all of K. Long ones
+    that lie far apart would share few sets of the cache."""
+    kind, apart = element(op.dtype), n.stride(IN1)
+    if kind.accumulator is not kind or kind.parts > 1 or op.tensors[IN1].conj or apart is None:
+        return False
+    near = abs(apart) <= NEAR * k.size or k.size * kind.size <= SHORT_COLUMN
+    return near and k.stride(IN1) == 1 and k.size <= kc
 
 
 def epilogue_of(op: TensorOp) -> str:
@@ -268,34 +285,33 @@ def _part(size: int, lanes: int, threads: int) -> int:
 
 
 def _alone(
-    b: Blocks, pack0: Pack, pack1: Pack, call: Call, *, rows_first: bool
+    b: Blocks, pack0: Pack, pack1: tuple[Pack, ...], call: Call, *, rows_first: bool
 ) -> tuple[Step, ...]:
     if rows_first:
-        rows: tuple[Step, ...] = (pack0, Loop("N", b.nc, ExecType.SEQ, (pack1, call)))
+        rows: tuple[Step, ...] = (pack0, Loop("N", b.nc, ExecType.SEQ, (*pack1, call)))
         return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, rows),)),)
-    inner: tuple[Step, ...] = (pack1, Loop("M", b.mc, ExecType.SEQ, (pack0, call)))
+    inner: tuple[Step, ...] = (*pack1, Loop("M", b.mc, ExecType.SEQ, (pack0, call)))
     return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
 
 
 def _share_m(
-    b: Blocks, part: int, pack0: Pack, pack1: Pack, call: Call, threads: int
+    b: Blocks, part: int, pack0: Pack, pack1: tuple[Pack, ...], call: Call, threads: int
 ) -> tuple[Step, ...]:
     """All threads pack the block of in1; then each packs and multiplies its part of M."""
-    fill = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), pack1.width))
     mine = Loop("M", b.mc, ExecType.SEQ, (pack0, call))
-    inner: tuple[Step, ...] = (
-        Loop("N", fill, ExecType.SHARED, (pack1,)),
-        Loop("M", part, ExecType.SHARED, (mine,)),
-    )
+    inner: tuple[Step, ...] = (Loop("M", part, ExecType.SHARED, (mine,)),)
+    for pack in pack1:
+        fill = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), pack.width))
+        inner = (Loop("N", fill, ExecType.SHARED, (pack,)), *inner)
     return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
 
 
 def _share_n(
-    b: Blocks, part: int, pack0: Pack, pack1: Pack, call: Call, threads: int
+    b: Blocks, part: int, pack0: Pack, pack1: tuple[Pack, ...], call: Call, threads: int
 ) -> tuple[Step, ...]:
     """All threads pack the block of in0; then each packs and multiplies its part of N."""
     fill = min(b.mc, balanced(b.mc, max(b.mc // threads, 1), pack0.width))
-    mine = Loop("N", b.nc, ExecType.SEQ, (pack1, call))
+    mine = Loop("N", b.nc, ExecType.SEQ, (*pack1, call))
     inner: tuple[Step, ...] = (
         Loop("M", fill, ExecType.SHARED, (pack0,)),
         Loop("N", part, ExecType.SHARED, (mine,)),

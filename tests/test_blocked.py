@@ -96,6 +96,54 @@ def test_both_ways_of_storing_are_reached() -> None:
     assert stores == {"columns", "scatter"}
 
 
+def rows_times(m: int, n: int, k: int, apart: int, dtype: str = "float32") -> TensorOp:
+    """C = A B, with rows of B as the vector side, and rows of A so far apart."""
+    dims = (
+        Dimension(DimType.M, n, (1, 0, 1)),
+        Dimension(DimType.N, m, (0, apart, n)),
+        Dimension(DimType.K, k, (n, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, dims, Primitive.GEMM)
+
+
+def packed_tensors(schedule: Schedule) -> set[int]:
+    return {s.tensor for _, s in schedule.steps() if isinstance(s, Pack)}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_columns_are_read_where_they_lie(dtype: str, threads: int) -> None:
+    rng = np.random.default_rng(threads)
+    machine = TINY._replace(l1=8 << 10)
+    for m, n, k, gap in ((100, 90, 50, 0), (7, 333, 64, 3), (500, 33, 20, 90), (41, 48, 2, 0)):
+        op = rows_times(m, n, k, k + gap, dtype)
+        schedule = five_loops.blocked(op, machine, threads, swapped=False)
+        schedule.verify()
+        assert packed_tensors(schedule) == {0}
+        buffers = [rng.integers(-4, 5, size) for size in (k * n, m * (k + gap), m * n)]
+        buffers = [b.astype(numpy_dtype(dtype)) for b in buffers]
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+
+
+def test_what_is_packed_of_columns_all_the_same() -> None:
+    """Several blocks of K, long columns far apart, and what a kernel cannot read as it lies."""
+
+    def packed(op: TensorOp) -> set[int]:
+        machine = TINY._replace(l1=32 << 10, l2=256 << 10, l3=1 << 20)
+        return packed_tensors(five_loops.blocked(op, machine, 1, swapped=False))
+
+    assert packed(rows_times(64, 64, 4000, 4000)) == {0, 1}
+    assert packed(rows_times(64, 64, 256, 256)) == {0}
+    assert packed(rows_times(64, 64, 256, 4096)) == {0, 1}
+    assert packed(rows_times(64, 64, 128, 4096)) == {0}
+    assert packed(rows_times(64, 64, 128, 128, "complex64")) == {0, 1}
+    assert packed(rows_times(64, 64, 128, 128, "float16")) == {0, 1}
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
 def test_blocks_inside_touched_blocks_of_a_batch(
