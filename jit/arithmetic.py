@@ -170,9 +170,9 @@ class Arithmetic:
             yield code.at(address, several[i % _STEPS])
 
     def store_past_caches(self, value: Number, address: Value) -> None:
-        """Store `lanes` consecutive elements, which fill a vector: a cache line or a part of one
-        whose others are stored next."""
-        self.code.store_past_caches(self._join(value), address, self.code.target.vector_bytes)
+        """Store `lanes` consecutive elements, which are a cache line, or a part of one whose others
+        are stored next, at a multiple of its size."""
+        self.code.store_past_caches(self._join(value), address, self.lanes * self.element.size)
 
     def store(self, value: Number, address: Value, count: Value | None = None) -> None:
         """Store `lanes` consecutive elements."""

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import Value
+from tensorop.jit.arithmetic import Number
+from tensorop.jit.builder import BYTE, Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
-from tensorop.jit.copy_block import Block
+from tensorop.jit.copy_block import Block, Chunks
+from tensorop.jit.copy_parts import move_both, with_part
+from tensorop.jit.mover import Mover
 
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 STRIP_CHUNKS = 8  # chunks of a strip
 
 
 class Across(Block):
-    """A tile is read along X, transposed (jit/transpose.py) and written along Y."""
+    """A tile is read along X, transposed (jit/transpose.py) and written along Y.
+
+    Where a vector is less than a cache line, tiles below one another are stored together, so that
+    lines are stored whole: halves of them might not find each other in the cache, where columns lie
+    a power of two apart.
+    """
+
+    MOST_TOGETHER = 16  # vectors of tiles that are stored together: more take long to compile
+
+    def __init__(self, code: Code, mover: Mover) -> None:
+        super().__init__(code, mover)
+        self.line_vectors = mover.line_vectors(code.target)
+        self.together = max(1, min(self.line_vectors, self.MOST_TOGETHER // mover.lanes))
+        self.column_offset: Callable[[Value], Value] = partial(code.word, self.x_target)
 
     def copy(self) -> None:
         """Tiles of a strip of X, one strip for every z: so a row is read on over a few lines that
         follow one another, which is how memory is fast, before the next z is somewhere else."""
         code, xs, ys = self.code, self._xs(), self._ys()
         with (
-            self._records(ys) as (y_first, y_offset, rows),
+            code.loop(ys.stop, start=ys.first, step=self.together) as y_start,
             code.loop(xs.stop, start=xs.first, step=STRIP_CHUNKS) as strip,
             self._outside() as (source_offset, target_offset),
         ):
             source = code.at(self.source, source_offset)
-            target = code.at(code.at(self.target, y_offset), target_offset)
+            target = code.at(self.target, target_offset)
             last = code.min(code.add(strip, STRIP_CHUNKS), xs.stop)
             chunks = replace(xs, first=strip, stop=last)
+            y_stop = code.min(code.add(y_start, self.together), ys.stop)
+            below = replace(ys, first=y_start, stop=y_stop)
             with self._records(chunks) as (x_first, x_offset, columns):
-                tile = code.at(source, x_offset)
-                self._move_tile(tile, target, (y_first, rows), (x_first, columns))
+                self._move_tiles(code.at(source, x_offset), target, below, (x_first, columns))
 
     @contextmanager
     def _outside(self) -> Iterator[tuple[Value, Value]]:
@@ -45,56 +63,125 @@ class Across(Block):
         with code.loop(stop, start=start) as z:
             yield code.word(sources, z), code.word(targets, z)
 
+    def _move_tiles(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:
+        """The tiles of a chunk of X and a few of Y, no more than are stored together."""
+        code, lanes, count = self.code, self.mover.lanes, self.together
+        if count == 1:
+            self._move_each(source, target, ys, x)
+            return
+        last = code.sub(ys.stop, 1)
+        records = [self._record(ys, code.min(code.add(ys.first, i), last)) for i in range(count)]
+        full = code.equal(code.sub(ys.stop, ys.first), count)
+        for size in (x[1], *(rows for _, _, rows in records)):
+            full = code.builder.and_(full, code.equal(size, lanes))
+        with code.either(full) as (together, apart):
+            with together:
+                tiles = [self._load_tile(source, y, range(lanes)) for y, _, _ in records]
+                targets = [code.at(target, offset) for _, offset, _ in records]
+                for i, column in enumerate(zip(*tiles, strict=True)):
+                    place = self.column_offset(code.add(x[0], i))
+                    for below, number in zip(targets, column, strict=True):
+                        self.mover.store(code, number, code.at(below, place), self.plane)
+            with apart:
+                self._move_each(source, target, ys, x)
+
+    def _move_each(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:
+        """The same, one by one."""
+        with self._records(ys) as (y_first, y_offset, rows):
+            self._move_tile(source, self.code.at(target, y_offset), (y_first, rows), x)
+
+    def _load_tile(self, source: Value, y: Value, rows: Iterable[int]) -> list[Number]:
+        """The columns of some rows, counted from `y` on."""
+        code = self.code
+        places = [code.word(self.y_source, code.add(y, i)) for i in rows]
+        loaded = [self.mover.load(code, code.at(source, place)) for place in places]
+        return self.mover.transposed(code, loaded)
+
     def _move_tile(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
-        code, lanes = self.code, self.mover.lanes
-        (_, rows), (_, columns) = y, x
+        code, mover, (_, rows), (_, columns) = self.code, self.mover, y, x
+        lanes = mover.lanes
         if lanes == 1:
             with code.when(code.nonzero(code.mul(rows, columns))):
-                self._transpose(source, target, y, x, partial=False)
+                self._transpose(source, target, y, x)
             return
         full = code.builder.and_(code.equal(rows, lanes), code.equal(columns, lanes))
-        with code.either(full) as (then, otherwise):
-            with then:
-                self._transpose(source, target, y, x, partial=False)
-            with otherwise:
-                if not self.mover.masks(code.target):
-                    self._scalars(source, target, y, x)
-                    return
-                worthwhile = code.less(FEW * lanes, code.mul(rows, columns))
-                with code.either(worthwhile) as (many, few):
-                    with many:
-                        self._transpose(source, target, y, x, partial=True)
-                    with few:
-                        self._scalars(source, target, y, x)
+        with code.either(full) as (whole, part):
+            with whole:
+                self._transpose(source, target, y, x)
+            with part:
+                self._move_part(source, target, y, x)
+
+    def _move_part(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        """A tile that is not full: through masks where they are free, or a buffer."""
+        code, mover = self.code, self.mover
+        masks = mover.masks(code.target)
+        if mover.planar and not masks:
+            self._scalars(source, target, y, x)
+            return
+        worthwhile = code.less(FEW * mover.lanes, code.mul(y[1], x[1]))
+        with code.either(worthwhile) as (many, few):
+            with many:
+                if masks and (mover.planar or code.target.free_masks):
+                    self._transpose_masked(source, target, y, x)
+                else:
+                    self._transpose_buffered(source, target, y, x)
+            with few:
+                self._scalars(source, target, y, x)
 
     def _transpose(
-        self,
-        source: Value,
-        target: Value,
-        y: tuple[Value, Value],
-        x: tuple[Value, Value],
-        partial: bool,
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        """A whole tile."""
+        for i, number in enumerate(self._load_tile(source, y[0], range(self.mover.lanes))):
+            place = self.column_offset(self.code.add(x[0], i))
+            self.mover.store(self.code, number, self.code.at(target, place), self.plane)
+
+    def _transpose_masked(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
         """Rows and columns that a partial tile does not have repeat its last one: they are read,
         but not stored."""
-        code, mover = self.code, self.mover
-        (y_first, rows), (x_first, columns) = y, x
-
-        def nearest(i: int, size: Value) -> Value:
-            return code.min(i, code.sub(size, 1)) if partial else code.int(i)
-
+        code, mover, (y_first, rows), (x_first, columns) = self.code, self.mover, y, x
         loaded = []
         for i in range(mover.lanes):
-            row = code.word(self.y_source, code.add(y_first, nearest(i, rows)))
-            loaded.append(mover.load(code, code.at(source, row), columns if partial else None))
+            row = code.add(y_first, code.min(i, code.sub(rows, 1)))
+            place = code.at(source, code.word(self.y_source, row))
+            loaded.append(mover.load(code, place, columns))
         for i, number in enumerate(mover.transposed(code, loaded)):
-            column = code.word(self.x_target, code.add(x_first, nearest(i, columns)))
-            count = None
-            if partial:
-                count = code.builder.select(code.less(i, columns), rows, code.int(0))
-            mover.store(code, number, code.at(target, column), self.plane, count)
+            column = code.add(x_first, code.min(i, code.sub(columns, 1)))
+            count = code.builder.select(code.less(i, columns), rows, code.int(0))
+            place = code.at(target, self.column_offset(column))
+            mover.store(code, number, place, self.plane, count)
+
+    def _transpose_buffered(
+        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
+    ) -> None:
+        """The rows of a partial tile are put into a buffer, and its columns; anything is in what it
+        does not have."""
+        code, mover, (y_first, rows), (x_first, columns) = self.code, self.mover, y, x
+        width, height = (mover.lanes * n for n in (mover.source_bytes, mover.stored_bytes))
+        read, written = (code.stack(BYTE, mover.lanes * n) for n in (width, height))
+        length, depth = code.mul(columns, mover.source_bytes), code.mul(rows, mover.stored_bytes)
+
+        def load(part: int) -> None:
+            with code.loop(rows) as i:
+                row = code.at(source, code.word(self.y_source, code.add(y_first, i)))
+                move_both(code, row, code.at(read, code.mul(i, width)), length, part)
+
+        def store(part: int) -> None:
+            with code.loop(columns) as i:
+                column = code.at(target, self.column_offset(code.add(x_first, i)))
+                move_both(code, code.at(written, code.mul(i, height)), column, depth, part)
+
+        with_part(code, length, width, mover.source_bytes, load)
+        loaded = [mover.load(code, code.at(read, i * width)) for i in range(mover.lanes)]
+        for i, number in enumerate(mover.transposed(code, loaded)):
+            mover.store(code, number, code.at(written, i * height), self.plane)
+        with_part(code, depth, height, mover.stored_bytes, store)
 
     def _scalars(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
@@ -106,5 +193,5 @@ class Across(Block):
             line = code.at(target, code.mul(i, scalar.stored_bytes))
             with code.loop(columns) as j:
                 number = scalar.load(code, code.at(row, code.mul(j, scalar.source_bytes)))
-                place = code.at(line, code.word(self.x_target, code.add(x_first, j)))
+                place = code.at(line, self.column_offset(code.add(x_first, j)))
                 scalar.store(code, number, place, self.plane)

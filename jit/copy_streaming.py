@@ -6,96 +6,131 @@ are stored whole, past the caches, and the source is read in long runs, where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.arithmetic import Number
 from tensorop.jit.builder import BYTE, LINE, WORD, Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
+from tensorop.jit.copy_parts import move_both, with_part
 from tensorop.jit.mover import Mover
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead
-COLUMNS = 400  # columns of a block from which on rows of windows pay
-LONG_COLUMNS = 96  # the same where columns are long
-LONG = 1024  # positions of Y in a long column
+LEAST_LINES = 3  # of a run of a column, so that whole lines pay
+WINDOW = 4  # lines of a column that are put together in a buffer
+PITCH = (WINDOW + 1) * LINE  # bytes from one column of it to the next
+COLUMNS_AHEAD = 8  # columns whose ends are asked for ahead
+STRIP = 48  # chunks of X whose columns it has room for
 
 
 class Streaming(Across):
     """Tiles in the order, and with the stores, that memory is fast with."""
 
+    MOST_TOGETHER = 32
+
     def __init__(self, code: Code, mover: Mover) -> None:
         super().__init__(code, mover)
-        self.line_vectors = mover.line_vectors(code.target)
         self.line_rows = self.line_vectors * mover.lanes
+        self.part = mover.lanes * mover.stored_bytes  # bytes of a vector
 
     def copy(self) -> None:
-        """Where all columns lie alike in cache lines: one row of tiles after the other, which reads
-        as many streams as a tile has rows, on and on, so that the hardware prefetches them, and
-        stores whole lines past the caches. Else some rows of tiles at a time, so that lines are
-        completed while they are in L1, and both sides are asked for."""
+        """Whole lines past the caches, where columns have long runs in the target. Else some rows
+        of tiles at a time, so that lines are completed while they are in L1, and both sides are
+        asked for."""
         code, xs, ys = self.code, self._xs(), self._ys()
         source, target = self.source, self.target
         with self._outside() as (source_offset, target_offset):
             self.source = code.at(source, source_offset)
             self.target = code.at(target, target_offset)
             if self.line_vectors:
-                self._whole_lines(xs, ys)
+                self._runs(xs, ys)
             else:
                 self._columns_of_tiles(xs, ys)
         code.fence()
 
-    def _whole_lines(self, xs: Chunks, ys: Chunks) -> None:
-        """Whole lines past the caches, where the columns of the block allow it."""
-        code = self.code
-        run, alike, head = self._lie(ys)
-        x_size = self._of_axis(Frame.SIZE, CopyDescriptor.X_AXIS)
-        y_size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
-        enough = code.builder.select(
-            code.less(y_size, LONG), code.int(COLUMNS), code.int(LONG_COLUMNS)
-        )
-        long = code.builder.and_(run, code.less(code.sub(enough, 1), x_size))
-        with code.either(code.builder.and_(run, alike)) as (then, else_):
-            with then:
-                self._rows_of_tiles(xs, ys, head)
-            with else_, code.either(long) as (windows, otherwise):
-                with windows:
-                    self._rows_of_windows(xs, ys)
-                with otherwise:
-                    self._columns_of_tiles(xs, ys)
-
-    def _lie(self, ys: Chunks) -> tuple[Value, Value, Value]:
-        """Whether the columns of the block are consecutive, whether all begin at the same place of
-        a cache line, and how many rows there are in the first to the next line."""
+    def _lie(self, xs: Chunks, ys: Chunks) -> tuple[Value, Value]:
+        """Whether columns have long runs in the target, of elements of which some begin with a
+        line; and whether all columns begin at the same place of a cache line."""
         code, d = self.code, CopyDescriptor
         start = self._of_axis(Frame.START, d.X_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, d.X_AXIS))
-        first = code.word(self.x_target, start)
+        first = self.column_offset(start)
         with code.reduce(stop, [code.int(0)], start) as columns:
-            apart = code.sub(code.word(self.x_target, columns.index), first)
+            apart = code.sub(self.column_offset(columns.index), first)
             columns.update([code.builder.or_(columns.values[0], apart)])
-        size = code.int(self.mover.stored_bytes)
-        y_first, y_offset, _ = self._record(ys, ys.first)
-        with code.reduce(ys.stop, [code.int(0)], ys.first) as rows:
-            position, offset, _ = self._record(ys, rows.index)
-            down = code.mul(code.sub(position, y_first), size)
-            gap = code.sub(code.sub(offset, y_offset), down)
-            rows.update([code.builder.or_(rows.values[0], gap)])
-        run = code.equal(rows.values[0], 0)
+        with code.reduce(ys.stop, [code.int(0)], ys.first) as runs:
+            ends = code.builder.zext(self._ends_run(ys, runs.index), WORD)
+            runs.update([code.add(runs.values[0], ends)])
+        _, y_offset, _ = self._record(ys, ys.first)
+        place = code.builder.ptrtoint(code.at(code.at(self.target, y_offset), first), WORD)
+        whole = code.equal(code.builder.urem(place, code.int(self.mover.stored_bytes)), 0)
+        rows = self._of_axis(Frame.SIZE, d.Y_AXIS)
+        long = code.less(code.mul(runs.values[0], LEAST_LINES * self.line_rows), rows)
+        alike = code.equal(code.builder.and_(columns.values[0], code.int(LINE - 1)), 0)
+        return code.builder.and_(long, whole), alike
+
+    def _ends_run(self, ys: Chunks, chunk: Value) -> Value:
+        """Whether the next chunk of Y does not go on in the target where this one ends: it may
+        begin before that."""
+        code, last = self.code, self.code.sub(ys.stop, 1)
+
+        def origin(chunk: Value) -> Value:
+            first, offset, _ = self._record(ys, chunk)
+            return code.sub(offset, code.mul(first, self.mover.stored_bytes))
+
+        following = code.min(code.add(chunk, 1), last)
+        return code.builder.not_(code.equal(origin(chunk), origin(following)))
+
+    def _runs(self, xs: Chunks, ys: Chunks) -> None:
+        """One run of the columns after the other where runs are long, else all of them at once."""
+        code, last = self.code, self.code.sub(ys.stop, 1)
+        lines, alike = self._lie(xs, ys)
+        with code.reduce(ys.stop, [ys.first], ys.first) as runs:
+            (first,), chunk = runs.values, runs.index
+            after = code.add(chunk, 1)
+            ends = code.builder.and_(lines, self._ends_run(ys, chunk))
+            ends = code.builder.or_(ends, code.equal(chunk, last))
+            run = replace(ys, first=first, stop=after)
+            start, stop, _ = self._run(run)
+            long = code.less(self.line_rows - 1, code.sub(stop, start))
+            with code.when(ends), code.either(code.builder.and_(lines, long)) as (then, else_):
+                with then:
+                    self._lines(xs, run, alike)
+                with else_:
+                    self._columns_of_tiles(xs, run)
+            runs.update([code.builder.select(ends, after, first)])
+
+    def _lines(self, xs: Chunks, ys: Chunks, alike: Value) -> None:
+        """Whole lines of a run: straight from the registers where they hold those of a tile."""
+        if self.together < self.line_vectors:
+            self._windows(xs, ys)
+            return
+        with self.code.either(alike) as (aligned, anywhere):
+            with aligned:
+                self._rows_of_tiles(xs, ys)
+            with anywhere:
+                self._windows(xs, ys)
+
+    def _run(self, ys: Chunks) -> tuple[Value, Value, Value]:
+        """First and last but one position, and the offset in the target, of a run. Its last chunks
+        may lie behind the end of the block."""
+        start, offset, _ = self._record(ys, ys.first)
+        last, _, rows = self._record(ys, self.code.sub(ys.stop, 1))
+        return start, self.code.min(self.code.add(last, rows), ys.end), offset
+
+    def _rows_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
+        """A run of columns that all begin at the same place of a line: one row of tiles after the
+        other, which reads as many streams as a tile has rows, on and on, so that the hardware
+        prefetches them, and stores whole lines past the caches from the first one on."""
+        code, line_rows, d = self.code, self.line_rows, CopyDescriptor
+        start, stop, y_offset = self._run(ys)
+        first = self.column_offset(self._of_axis(Frame.START, d.X_AXIS))
         base = code.builder.ptrtoint(code.at(code.at(self.target, y_offset), first), WORD)
         to_line = code.builder.and_(code.sub(0, base), code.int(LINE - 1))
-        whole = code.equal(code.builder.urem(to_line, size), 0)
-        same = code.equal(code.builder.and_(columns.values[0], code.int(LINE - 1)), 0)
-        return code.builder.and_(run, whole), same, code.builder.udiv(to_line, size)
-
-    def _rows_of_tiles(self, xs: Chunks, ys: Chunks, head: Value) -> None:
-        """Columns that are consecutive: first `head` rows up to a line, then whole lines."""
-        code, line_rows = self.code, self.line_rows
-        start, y_offset, _ = self._record(ys, ys.first)
-        size = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
-        stop = code.add(start, size)
+        head = code.builder.udiv(to_line, code.int(self.mover.stored_bytes))
         short = code.builder.select(code.equal(head, 0), code.int(0), code.sub(line_rows, head))
         with code.loop(stop, start=code.sub(start, short), step=line_rows) as line:
             y = code.max(line, start)
@@ -129,101 +164,140 @@ class Streaming(Across):
         for i, column in enumerate(zip(*tiles, strict=True)):
             place = code.at(target, code.word(self.x_target, code.add(x_first, i)))
             for below, number in enumerate(column):
-                at = code.at(place, below * code.target.vector_bytes)
+                at = code.at(place, below * self.part)
                 mover.store_past_caches(code, number, at)
 
     def _tile_rows(self, lines: int) -> range:
         """The first row of every tile of some lines."""
         return range(0, lines * self.line_rows, self.mover.lanes)
 
-    def _load_tile(self, source: Value, y: Value, rows: Iterable[int]) -> list[Number]:
-        """The columns of some rows, counted from `y` on."""
-        code = self.code
-        places = [code.word(self.y_source, code.add(y, i)) for i in rows]
-        loaded = [self.mover.load(code, code.at(source, place)) for place in places]
-        return self.mover.transposed(code, loaded)
+    def _windows(self, xs: Chunks, ys: Chunks) -> None:
+        """A run of columns that begin anywhere in a line. Windows of some lines' worth of rows are
+        transposed into a buffer, a strip of X at a time, from where every column's whole lines are
+        stored; the last one, which is not complete, waits there for the next window."""
+        code, window = self.code, WINDOW * self.line_rows
+        start, stop, y_offset = self._run(ys)
+        room = code.stack(BYTE, STRIP * self.mover.lanes * PITCH)
+        with code.loop(xs.stop, start=xs.first, step=STRIP) as strip:
+            chunks = replace(xs, first=strip, stop=code.min(code.add(strip, STRIP), xs.stop))
+            with code.loop(stop, start=start, step=window) as y:
+                down = code.mul(code.sub(y, start), self.mover.stored_bytes)
+                rows = code.min(window, code.sub(stop, y))
+                ends = code.equal(y, start), code.equal(code.add(y, rows), stop)
+                self._fill(chunks, y, rows, stop, code.at(room, LINE))
+                target = code.at(self.target, code.add(y_offset, down))
+                self._store_lines(chunks, target, room, rows, ends)
 
-    def _rows_of_windows(self, xs: Chunks, ys: Chunks) -> None:
-        """Consecutive columns that begin anywhere in a line: of two lines' worth of rows each
-        column has a line somewhere. The first and the last rows are stored as they are."""
-        code, line_rows, size = self.code, self.line_rows, self.mover.stored_bytes
-        start, y_offset, _ = self._record(ys, ys.first)
-        count = self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS)
-        stop = code.add(start, count)
-        complete = code.max(code.sub(count, line_rows - 1), 0)
-        windows = code.builder.udiv(complete, code.int(line_rows))
-        tail = code.add(start, code.mul(windows, line_rows))
-
-        def at_row(y: Value) -> Value:
-            down = code.mul(code.sub(y, start), size)
-            return code.at(self.target, code.add(y_offset, down))
-
-        with code.loop(2) as end:
-            first = code.equal(end, 0)
-            low = code.builder.select(first, start, tail)
-            high = code.builder.select(first, code.min(code.add(start, line_rows), tail), stop)
-            with code.loop(high, start=low, step=line_rows) as y:
-                rows = code.min(line_rows, code.sub(high, y))
-                with self._records(xs) as (x_first, x_offset, columns):
-                    source = code.at(self.source, x_offset)
-                    self._move_rows(source, at_row(y), (y, rows), (x_first, columns))
-        room = code.stack(BYTE, 2 * self.mover.lanes * LINE)
-        with code.loop(tail, start=start, step=line_rows) as y:
-            target = at_row(y)
-            with self._records(xs) as (x_first, x_offset, columns):
-                source = code.at(self.source, x_offset)
-                with code.either(code.equal(columns, self.mover.lanes)) as (full, partial):
-                    with full:
-                        self._store_lines(source, target, y, x_first, room)
-                    with partial:
-                        place = (y, code.int(line_rows)), (x_first, columns)
-                        self._move_rows(source, target, *place)
+    def _fill(self, xs: Chunks, y_start: Value, count: Value, stop: Value, room: Value) -> None:
+        """Transpose some rows into the buffer, and ask for those that follow."""
+        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
+        x_start, _, _ = self._record(xs, xs.first)
+        into = copy(self)
+        into.column_offset = lambda x: code.mul(code.sub(x, x_start), PITCH)
+        with (
+            code.loop(count, step=lanes) as down,
+            self._records(xs) as (x_first, x_offset, columns),
+        ):
+            y, rows = code.add(y_start, down), code.min(lanes, code.sub(count, down))
+            source = code.at(self.source, x_offset)
+            later = code.min(code.add(y, lanes), code.sub(stop, lanes))
+            for i in range(lanes):
+                code.prefetch(code.at(source, code.word(self.y_source, code.add(later, i))))
+            place = code.at(room, code.mul(down, size))
+            into._move_tile(source, place, (y, rows), (x_first, columns))
 
     def _store_lines(
-        self, source: Value, target: Value, y: Value, x_first: Value, room: Value
+        self, xs: Chunks, target: Value, room: Value, rows: Value, ends: tuple[Value, Value]
     ) -> None:
-        """The first whole line of each column from row `y` on, past the caches."""
+        """What the buffer has of every column: whole lines past the caches, and where a run begins
+        and ends the rest. The line before is in the buffer, too."""
+        code, (is_first, is_last) = self.code, ends
+        filled = code.mul(rows, self.mover.stored_bytes)
+        x_start, _, _ = self._record(xs, xs.first)
+        x_last, _, columns = self._record(xs, code.sub(xs.stop, 1))
+        stop = code.min(code.add(x_last, columns), xs.end)  # the last chunks may lie behind it
+        with code.loop(stop, start=x_start) as x:
+            column = code.at(target, self.column_offset(x))
+            mine = code.at(room, code.add(code.mul(code.sub(x, x_start), PITCH), LINE))
+            later = code.min(code.add(x, COLUMNS_AHEAD), code.sub(stop, 1))
+            following = code.at(target, self.column_offset(later))
+            begun = code.builder.and_(code.builder.ptrtoint(column, WORD), code.int(LINE - 1))
+            is_part = code.builder.and_(is_first, code.less(0, begun))
+            with code.when(is_part):
+                code.prefetch(following, write=True)
+                self._move_bytes(mine, column, code.sub(LINE, begun))
+            back, end = code.sub(0, begun), code.add(begun, filled)
+            lines = code.builder.udiv(end, code.int(LINE))
+            with code.loop(lines, start=code.builder.zext(is_part, WORD)) as line:
+                at = code.add(back, code.mul(line, LINE))
+                self._move_line(code.at(mine, at), code.at(column, at), past_caches=True)
+            with code.either(is_last) as (then, else_):
+                with then:
+                    code.prefetch(code.at(following, filled), write=True)
+                    at = code.add(back, code.mul(lines, LINE))
+                    left = code.sub(filled, at)
+                    self._move_bytes(code.at(mine, at), code.at(column, at), left)
+                with else_:
+                    self._move_line(code.at(mine, code.sub(filled, LINE)), code.at(mine, -LINE))
+
+    def _move_line(self, source: Value, target: Value, past_caches: bool = False) -> None:
+        """As many bytes as a line has; past the caches only where they are one."""
         code, mover = self.code, self.mover
-        # A line that begins in the first line's worth of rows ends before the last row of the
-        # second, which may not exist: its neighbour is read for it.
-        last, vector_bytes = 2 * self.line_rows - 2, code.target.vector_bytes
-        for below, first in enumerate(self._tile_rows(2)):
-            rows = [min(first + i, last) for i in range(mover.lanes)]
-            for i, number in enumerate(self._load_tile(source, y, rows)):
-                place = code.at(room, 2 * i * LINE + below * vector_bytes)
+        for at in range(0, LINE, self.part):
+            number, place = mover.stored_vector(code, code.at(source, at)), code.at(target, at)
+            if past_caches:
+                mover.store_past_caches(code, number, place)
+            else:
                 mover.store(code, number, place, self.plane)
-        for i in range(mover.lanes):
-            column = code.at(target, code.word(self.x_target, code.add(x_first, i)))
-            address = code.builder.ptrtoint(column, WORD)
-            up = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
-            line, place = code.at(code.at(room, 2 * i * LINE), up), code.at(column, up)
-            for at in range(0, LINE, vector_bytes):
-                number = mover.stored_vector(code, code.at(line, at))
-                mover.store_past_caches(code, number, code.at(place, at))
+
+    def _move_bytes(self, source: Value, target: Value, count: Value) -> None:
+        """Fewer bytes than a line has."""
+        code = self.code
+        with_part(
+            code,
+            count,
+            LINE // 2,
+            self.mover.stored_bytes,
+            lambda part: move_both(code, source, target, count, part),
+        )
 
     def _columns_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
-        code = self.code
-        last = code.sub(xs.stop, 1)
+        code, last = self.code, self.code.sub(xs.stop, 1)
+        # Small tiles share the lines of their rows, but not those of their columns in short runs.
+        every = max(1, LINE // (2 * self.mover.lanes * self.mover.source_bytes))
+        ahead = max(TILES_AHEAD, every)
         with (
             code.loop(ys.stop, start=ys.first, step=TILE_ROWS) as y_start,
             code.loop(xs.stop, start=xs.first) as x_chunk,
-            code.loop(code.min(code.add(y_start, TILE_ROWS), ys.stop), start=y_start) as y_chunk,
+            code.loop(
+                code.min(code.add(y_start, TILE_ROWS), ys.stop), start=y_start, step=self.together
+            ) as y_chunk,
         ):
             x_first, x_offset, columns = self._record(xs, x_chunk)
-            y_first, y_offset, rows = self._record(ys, y_chunk)
-            source, target = code.at(self.source, x_offset), code.at(self.target, y_offset)
+            source = code.at(self.source, x_offset)
+            tiles = code.min(code.add(y_chunk, self.together), ys.stop)
+            below = replace(ys, first=y_chunk, stop=tiles)
+            with code.when(code.equal(code.builder.urem(x_chunk, code.int(every)), 0)):
+                later = self._record(xs, code.min(code.add(x_chunk, ahead), last))
+                self._ask_rows(code.at(self.source, later[1]), below)
             later = self._record(xs, code.min(code.add(x_chunk, TILES_AHEAD), last))
-            self._ask(code.at(self.source, later[1]), target, (y_first, rows), later)
-            self._move_tile(source, target, (y_first, rows), (x_first, columns))
+            self._ask_columns(below, later)
+            self._move_tiles(source, self.target, below, (x_first, columns))
 
-    def _ask(
-        self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value, Value]
-    ) -> None:
-        """Ask for the rows of a tile, and for where its columns go."""
+    def _ask_rows(self, source: Value, ys: Chunks) -> None:
+        """Ask for the rows of the first tiles."""
         code = self.code
-        end = code.sub(code.mul(y[1], self.mover.stored_bytes), 1)
-        for i in range(self.mover.lanes):
-            row = code.word(self.y_source, code.add(y[0], code.min(i, code.sub(y[1], 1))))
-            code.prefetch(code.at(source, row))
-            column = code.word(self.x_target, code.add(x[0], code.min(i, code.sub(x[2], 1))))
-            code.prefetch(code.at(code.at(target, column), end), write=True)
+        with self._records(ys) as (first, _, rows):
+            for i in range(self.mover.lanes):
+                row = code.word(self.y_source, code.add(first, code.min(i, code.sub(rows, 1))))
+                code.prefetch(code.at(source, row))
+
+    def _ask_columns(self, ys: Chunks, x: tuple[Value, Value, Value]) -> None:
+        """Ask for where columns go: for where the first tiles end."""
+        code, (x_first, _, columns) = self.code, x
+        with self._records(ys) as (_, offset, rows):
+            end = code.sub(code.mul(rows, self.mover.stored_bytes), 1)
+            target = code.at(code.at(self.target, offset), end)
+            for i in range(self.mover.lanes):
+                column = code.add(x_first, code.min(i, code.sub(columns, 1)))
+                code.prefetch(code.at(target, self.column_offset(column)), write=True)

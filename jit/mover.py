@@ -14,6 +14,8 @@ from tensorop.jit.elements import Element
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
 
+LEAST_PART = 16  # bytes of a vector
+
 
 @dataclass(frozen=True, slots=True)
 class Mover:
@@ -67,9 +69,11 @@ class Mover:
         vector.store_past_caches(number, address)
 
     def line_vectors(self, target: Target) -> int:
-        """How many vectors are a whole cache line, 0 where none are full ones."""
+        """How many vectors are a whole cache line, 0 where they are no part of one that can be
+        stored past the caches."""
         size = self.lanes * self.stored_bytes
-        return 0 if self.planar or size != target.vector_bytes else LINE // size
+        is_part = LEAST_PART <= size <= target.vector_bytes and LINE % size == 0
+        return LINE // size if is_part and not self.planar else 0
 
     def _units(self, code: Code, count: Value | None) -> Value | None:
         return count if count is None or self.units == 1 else code.mul(count, self.units)

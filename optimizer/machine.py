@@ -18,6 +18,7 @@ _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _CPU_FACTS = "/proc/cpuinfo"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
+_NEAR_L3 = {"AuthenticAMD"}
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
@@ -26,7 +27,8 @@ class Machine(NamedTuple):
     """What the passes know of the host.
 
     l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each
-    read on and on, the hardware asks ahead in at a time.
+    read on and on, the hardware asks ahead in at a time. near_l3: L3 holds what L2 drops, close to
+    few cores, so that what is stored there is soon read or stored again.
     """
 
     target: Target
@@ -34,6 +36,7 @@ class Machine(NamedTuple):
     l2: int
     l3: int
     streams: int = STREAMS
+    near_l3: bool = False
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
@@ -45,8 +48,10 @@ class Machine(NamedTuple):
 def host_machine() -> Machine:
     """The machine this process runs on."""
     sizes = {**_TYPICAL, **_cache_sizes()}
-    streams = _STREAMS.get(_vendor(), STREAMS)
-    return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams)
+    vendor = _vendor()
+    streams = _STREAMS.get(vendor, STREAMS)
+    near_l3 = vendor in _NEAR_L3
+    return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams, near_l3)
 
 
 def _cache_sizes() -> dict[int, int]:

@@ -103,9 +103,11 @@ def _way(op: TensorOp, machine: Machine) -> _Way:
     size = element(op.dtype).size
     held = prod(d.size for d in op.dimensions) * size
     enough, table, rows = (FULL, FULL), LONGEST, BLOCK
-    # Half of a cache: source and target together are more than it holds.
+    # Half of a cache: source and target together are more than it holds. An eighth of L3: others
+    # use it, too.
     huge = held > machine.l3 // 2
-    large = huge or (held > machine.l2 // 2 and _run(op) * size >= LONG_RUN)
+    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
+    large = huge or (held > near and _run(op) * size >= LONG_RUN)
     if huge:  # long runs count, wherever they end
         enough, table, rows = (PAGE // size // 2, LONG_Y // 2), sys.maxsize, LONG_CALL
     elif large:

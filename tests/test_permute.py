@@ -183,6 +183,39 @@ def test_columns_that_follow_one_another(
         np.testing.assert_array_equal(memory, expected)
 
 
+@pytest.mark.parametrize("longest", [window.LONGEST, 700])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
+def test_columns_in_runs(
+    dtype: str, threads: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long and short ones, with blocks and windows that end within a run, from anywhere in a line,
+    also from within an element; nothing before or after them is written."""
+    monkeypatch.setattr(window, "LONGEST", longest)
+    rng = np.random.default_rng(threads)
+    kind = numpy_dtype(dtype)
+    for trial in range(16):
+        run, rows, others, columns = (int(rng.integers(1, n)) for n in (900, 40, 4, 900))
+        shape, axes = [
+            ((run, others, columns), (2, 1, 0)),
+            ((rows, run, columns // 9 + 1), (0, 2, 1)),
+            ((rows, run, columns // 9 + 1, others), (3, 0, 2, 1)),
+            ((40 * run, columns), (1, 0)),
+        ][trial % 4]
+        source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
+        memory = np.zeros(source.nbytes + 256, np.uint8)
+        first = int(rng.integers(64, 128))
+        if trial % 3:  # from the beginning of an element
+            first -= first % kind.itemsize
+        permuted = source.reshape(shape).transpose(axes)
+        out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
+        schedule = permute(operation(permuted, out, dtype), HOST._replace(l3=1 << 12), threads)
+        expected = memory.copy()
+        expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
+        execute(schedule, [source, out], threads)
+        np.testing.assert_array_equal(memory, expected, err_msg=str((shape, axes, first)))
+
+
 @pytest.mark.parametrize(("rows", "shared"), [(20, "X"), (5000, "Y")])
 def test_threads_share_the_longer_side(rows: int, shared: str) -> None:
     rng = np.random.default_rng(rows)
