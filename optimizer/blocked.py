@@ -46,14 +46,18 @@ from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.orient import output_axis, reads_most, tiles_are_cut
+from tensorop.optimizer.orient import (
+    columns_are_near,
+    columns_may_lie,
+    output_axis,
+    reads_most,
+    tiles_are_cut,
+)
 from tensorop.optimizer.window import tabled_part, windowed
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
 LINE = 64  # bytes of a cache line
-NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
-SHORT_COLUMN = 512  # bytes of those that may be further apart
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
@@ -245,13 +249,11 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
 
 
 def _columns_lie(op: TensorOp, n: Axis, k: Axis, kc: int) -> bool:
-    """Whether a kernel may read in1 where it lies: columns consecutive along all of K. Long ones
-    that lie far apart would share few sets of the cache."""
-    kind, apart = element(op.dtype), n.stride(IN1)
-    if kind.accumulator is not kind or kind.parts > 1 or op.tensors[IN1].conj or apart is None:
+    """Whether a kernel reads in1 where it lies: all of K."""
+    apart, step = n.stride(IN1), k.stride(IN1)
+    if apart is None or step is None or k.size > kc:
         return False
-    near = abs(apart) <= NEAR * k.size or k.size * kind.size <= SHORT_COLUMN
-    return near and k.stride(IN1) == 1 and k.size <= kc
+    return columns_may_lie(op) and columns_are_near(op, apart, step, k.size)
 
 
 def epilogue_of(op: TensorOp) -> str:

@@ -12,7 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorop.ir import Axis, Dimension, DimType, Tensor, TensorOp
+from tensorop.jit.elements import element
 
+NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
+SHORT_COLUMN = 512  # bytes of those that may be further apart
 SCATTER = 16.0  # multiply-adds of a vector unit that storing one lone element costs
 _OTHER = {DimType.M: DimType.N, DimType.N: DimType.M}
 
@@ -92,3 +95,16 @@ def tiles_are_cut(op: TensorOp) -> bool:
     return reads_most(op) and any(
         d.strides[0] == 1 for d in output_axis(op, DimType.M).dimensions[:-1]
     )
+
+
+def columns_may_lie(op: TensorOp) -> bool:
+    """Whether a kernel can read columns of in1 that are not packed."""
+    kind = element(op.dtype)
+    return kind.accumulator is kind and kind.parts == 1 and not op.tensors[1].conj
+
+
+def columns_are_near(op: TensorOp, apart: int, step: int, length: int) -> bool:
+    """Whether columns of in1 are as good where they lie: consecutive, and near one another. Long
+    ones that lie far apart would share few sets of the cache."""
+    size = element(op.dtype).size
+    return step == 1 and (abs(apart) <= NEAR * length or length * size <= SHORT_COLUMN)
