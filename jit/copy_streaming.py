@@ -2,6 +2,8 @@
 
 A line that is stored in part is read first, and a hardware prefetcher follows few streams: so lines
 are stored whole, past the caches, and the source is read in long runs, where the layout allows it.
+
+A run is some rows of Y that are consecutive in the target, in every column of X.
 """
 
 from __future__ import annotations
@@ -160,16 +162,12 @@ class Streaming(Across):
     def _move_lines(self, source: Value, target: Value, y: Value, x_first: Value) -> None:
         """Tiles one below the other that are a whole line of each column, past the caches."""
         code, mover = self.code, self.mover
-        tiles = [self._load_tile(source, y, range(i, i + mover.lanes)) for i in self._tile_rows(1)]
+        rows = range(0, self.line_rows, mover.lanes)
+        tiles = [self._load_tile(source, y, range(i, i + mover.lanes)) for i in rows]
         for i, column in enumerate(zip(*tiles, strict=True)):
-            place = code.at(target, code.word(self.x_target, code.add(x_first, i)))
+            place = code.at(target, self.column_offset(code.add(x_first, i)))
             for below, number in enumerate(column):
-                at = code.at(place, below * self.part)
-                mover.store_past_caches(code, number, at)
-
-    def _tile_rows(self, lines: int) -> range:
-        """The first row of every tile of some lines."""
-        return range(0, lines * self.line_rows, self.mover.lanes)
+                mover.store_past_caches(code, number, code.at(place, below * self.part))
 
     def _windows(self, xs: Chunks, ys: Chunks) -> None:
         """A run of columns that begin anywhere in a line. Windows of some lines' worth of rows are
