@@ -2,46 +2,31 @@
 
 A line that is stored in part is read first, and a hardware prefetcher follows few streams: so lines
 are stored whole, past the caches, and the source is read in long runs, where the layout allows it.
-
-A run is some rows of Y that are consecutive in the target, in every column of X.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import BYTE, LINE, WORD, Code, Value
+from tensorop.jit.builder import LINE, WORD, Value
 from tensorop.jit.copy_abi import CopyDescriptor
-from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
-from tensorop.jit.copy_parts import move_both, with_part
-from tensorop.jit.mover import Mover
+from tensorop.jit.copy_windows import Windows
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead
 LEAST_LINES = 3  # of a run of a column, so that whole lines pay
-WINDOW = 4  # lines of a column that are put together in a buffer
-PITCH = (WINDOW + 1) * LINE  # bytes from one column of it to the next
-COLUMNS_AHEAD = 8  # columns whose ends are asked for ahead
-STRIP = 48  # chunks of X whose columns it has room for
 
 
-class Streaming(Across):
+class Streaming(Windows):
     """Tiles in the order, and with the stores, that memory is fast with."""
 
     MOST_TOGETHER = 32
 
-    def __init__(self, code: Code, mover: Mover) -> None:
-        super().__init__(code, mover)
-        self.line_rows = self.line_vectors * mover.lanes
-        self.part = mover.lanes * mover.stored_bytes  # bytes of a vector
-
     def copy(self) -> None:
-        """Whole lines past the caches, where columns have long runs in the target. Else some rows
-        of tiles at a time, so that lines are completed while they are in L1, and both sides are
-        asked for."""
+        """Whole lines past the caches, where columns have long runs in the target, else columns of
+        tiles."""
         code, xs, ys = self.code, self._xs(), self._ys()
         source, target = self.source, self.target
         with self._outside() as (source_offset, target_offset):
@@ -116,13 +101,6 @@ class Streaming(Across):
             with anywhere:
                 self._windows(xs, ys)
 
-    def _run(self, ys: Chunks) -> tuple[Value, Value, Value]:
-        """First and last but one position, and the offset in the target, of a run. Its last chunks
-        may lie behind the end of the block."""
-        start, offset, _ = self._record(ys, ys.first)
-        last, _, rows = self._record(ys, self.code.sub(ys.stop, 1))
-        return start, self.code.min(self.code.add(last, rows), ys.end), offset
-
     def _rows_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
         """A run of columns that all begin at the same place of a line: one row of tiles after the
         other, which reads as many streams as a tile has rows, on and on, so that the hardware
@@ -169,97 +147,9 @@ class Streaming(Across):
             for below, number in enumerate(column):
                 mover.store_past_caches(code, number, code.at(place, below * self.part))
 
-    def _windows(self, xs: Chunks, ys: Chunks) -> None:
-        """A run of columns that begin anywhere in a line. Windows of some lines' worth of rows are
-        transposed into a buffer, a strip of X at a time, from where every column's whole lines are
-        stored; the last one, which is not complete, waits there for the next window."""
-        code, window = self.code, WINDOW * self.line_rows
-        start, stop, y_offset = self._run(ys)
-        room = code.stack(BYTE, STRIP * self.mover.lanes * PITCH)
-        with code.loop(xs.stop, start=xs.first, step=STRIP) as strip:
-            chunks = replace(xs, first=strip, stop=code.min(code.add(strip, STRIP), xs.stop))
-            with code.loop(stop, start=start, step=window) as y:
-                down = code.mul(code.sub(y, start), self.mover.stored_bytes)
-                rows = code.min(window, code.sub(stop, y))
-                ends = code.equal(y, start), code.equal(code.add(y, rows), stop)
-                self._fill(chunks, y, rows, stop, code.at(room, LINE))
-                target = code.at(self.target, code.add(y_offset, down))
-                self._store_lines(chunks, target, room, rows, ends)
-
-    def _fill(self, xs: Chunks, y_start: Value, count: Value, stop: Value, room: Value) -> None:
-        """Transpose some rows into the buffer, and ask for those that follow."""
-        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
-        x_start, _, _ = self._record(xs, xs.first)
-        into = copy(self)
-        into.column_offset = lambda x: code.mul(code.sub(x, x_start), PITCH)
-        with (
-            code.loop(count, step=lanes) as down,
-            self._records(xs) as (x_first, x_offset, columns),
-        ):
-            y, rows = code.add(y_start, down), code.min(lanes, code.sub(count, down))
-            source = code.at(self.source, x_offset)
-            later = code.min(code.add(y, lanes), code.sub(stop, lanes))
-            for i in range(lanes):
-                code.prefetch(code.at(source, code.word(self.y_source, code.add(later, i))))
-            place = code.at(room, code.mul(down, size))
-            into._move_tile(source, place, (y, rows), (x_first, columns))
-
-    def _store_lines(
-        self, xs: Chunks, target: Value, room: Value, rows: Value, ends: tuple[Value, Value]
-    ) -> None:
-        """What the buffer has of every column: whole lines past the caches, and where a run begins
-        and ends the rest. The line before is in the buffer, too."""
-        code, (is_first, is_last) = self.code, ends
-        filled = code.mul(rows, self.mover.stored_bytes)
-        x_start, _, _ = self._record(xs, xs.first)
-        x_last, _, columns = self._record(xs, code.sub(xs.stop, 1))
-        stop = code.min(code.add(x_last, columns), xs.end)  # the last chunks may lie behind it
-        with code.loop(stop, start=x_start) as x:
-            column = code.at(target, self.column_offset(x))
-            mine = code.at(room, code.add(code.mul(code.sub(x, x_start), PITCH), LINE))
-            later = code.min(code.add(x, COLUMNS_AHEAD), code.sub(stop, 1))
-            following = code.at(target, self.column_offset(later))
-            begun = code.builder.and_(code.builder.ptrtoint(column, WORD), code.int(LINE - 1))
-            is_part = code.builder.and_(is_first, code.less(0, begun))
-            with code.when(is_part):
-                code.prefetch(following, write=True)
-                self._move_bytes(mine, column, code.sub(LINE, begun))
-            back, end = code.sub(0, begun), code.add(begun, filled)
-            lines = code.builder.udiv(end, code.int(LINE))
-            with code.loop(lines, start=code.builder.zext(is_part, WORD)) as line:
-                at = code.add(back, code.mul(line, LINE))
-                self._move_line(code.at(mine, at), code.at(column, at), past_caches=True)
-            with code.either(is_last) as (then, else_):
-                with then:
-                    code.prefetch(code.at(following, filled), write=True)
-                    at = code.add(back, code.mul(lines, LINE))
-                    left = code.sub(filled, at)
-                    self._move_bytes(code.at(mine, at), code.at(column, at), left)
-                with else_:
-                    self._move_line(code.at(mine, code.sub(filled, LINE)), code.at(mine, -LINE))
-
-    def _move_line(self, source: Value, target: Value, past_caches: bool = False) -> None:
-        """As many bytes as a line has; past the caches only where they are one."""
-        code, mover = self.code, self.mover
-        for at in range(0, LINE, self.part):
-            number, place = mover.stored_vector(code, code.at(source, at)), code.at(target, at)
-            if past_caches:
-                mover.store_past_caches(code, number, place)
-            else:
-                mover.store(code, number, place, self.plane)
-
-    def _move_bytes(self, source: Value, target: Value, count: Value) -> None:
-        """Fewer bytes than a line has."""
-        code = self.code
-        with_part(
-            code,
-            count,
-            LINE // 2,
-            self.mover.stored_bytes,
-            lambda part: move_both(code, source, target, count, part),
-        )
-
     def _columns_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
+        """A few rows of tiles at a time, through the caches: lines are completed while they are in
+        L1, and both sides are asked for."""
         code, last = self.code, self.code.sub(xs.stop, 1)
         # Small tiles share the lines of their rows, but not those of their columns in short runs.
         every = max(1, LINE // (2 * self.mover.lanes * self.mover.source_bytes))

@@ -47,8 +47,7 @@ from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
-    columns_are_near,
-    columns_may_lie,
+    columns_lie,
     output_axis,
     reads_most,
     tiles_are_cut,
@@ -199,7 +198,7 @@ def blocked(
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
-    lies = _columns_lie(op, axes[-2], axes[-1], blocks.kc)
+    lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -246,14 +245,6 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
         read = next(i for i, d in enumerate(inner) if d.strides[IN0] == 1)
         whole_lines = prod(d.size for d in inner[:read]) * min(inner[read].size, LINE // itemsize)
     return balanced(m.size, max(inside, whole_lines, MIN_ROWS * rows), rows)
-
-
-def _columns_lie(op: TensorOp, n: Axis, k: Axis, kc: int) -> bool:
-    """Whether a kernel reads in1 where it lies: all of K."""
-    apart, step = n.stride(IN1), k.stride(IN1)
-    if apart is None or step is None or k.size > kc:
-        return False
-    return columns_may_lie(op) and columns_are_near(op, apart, step, k.size)
 
 
 def epilogue_of(op: TensorOp) -> str:

@@ -18,8 +18,7 @@ from tensorop.optimizer.batch import blocks_of
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
-    columns_are_near,
-    columns_may_lie,
+    columns_lie,
     exchange,
     output_axis,
     tiles_are_cut,
@@ -51,8 +50,8 @@ RUN = 4.4
 OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
 FAR = 3.0  # times as long as a read takes a store to a line of memory that follows no other
 PICKED = 6.7  # one that is packed alone
-ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels; HALF_PACKED: of
-HALF_PACKED = 0.5  # it, where columns are read where they lie
+ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
+ITEM_READ = 415.0  # the same, where columns are read where they lie
 TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
 LOADED = (0.2, 1.2)
 GATHER = 2.5  # an element of a vector of the batch whose elements are apart
@@ -199,18 +198,10 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products from packed panels."""
     if vectors_along_n(op, machine.lanes(op.dtype)):
         op = exchange(op)
-    item = ITEM * (HALF_PACKED if _columns_lie(op, machine) else 1.0)
-    return item * op.size_of(DimType.C) + _panels(op, machine) + _item_memory(op, machine)
-
-
-def _columns_lie(op: TensorOp, machine: Machine) -> bool:
-    """Whether a kernel reads in1 where it lies, as far as one can tell before blocks are chosen."""
-    sides = op.of_type(DimType.N), op.of_type(DimType.K)
-    if any(len(dims) != 1 for dims in sides) or not columns_may_lie(op):
-        return False
-    (n,), (k,) = sides
-    fits = COLUMNS * k.size * element(op.dtype).size <= machine.l1
-    return fits and columns_are_near(op, n.strides[1], k.strides[1], k.size)
+    n, k = (output_axis(op, t) for t in (DimType.N, DimType.K))
+    lies = columns_lie(op, n, k, machine.l1 // (COLUMNS * element(op.dtype).size))
+    items = (ITEM_READ if lies else ITEM) * op.size_of(DimType.C)
+    return items + _panels(op, machine, lies) + _item_memory(op, machine)
 
 
 def _item_memory(op: TensorOp, machine: Machine) -> float:
@@ -310,8 +301,9 @@ def _apart(step: int, lanes: int) -> float:
     return float(step) if step in NEAR_STEPS else GATHER * lanes
 
 
-def _panels(op: TensorOp, machine: Machine) -> float:
-    """Packing, multiply-adds and stores of all items, with vectors along M."""
+def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
+    """Packing, multiply-adds and stores of all items, with vectors along M; lies: in1 is read where
+    it lies."""
     lanes = machine.lanes(op.dtype)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     vectors = ceil(m / lanes)
@@ -321,7 +313,7 @@ def _panels(op: TensorOp, machine: Machine) -> float:
         pieces = vectors * (STORED if run >= m or run % lanes == 0 else CUT)
     if items == 1:
         pieces += m / _stored_together(op, lanes) * FAR * _far(op, op.out, machine)
-    sizes = ((0, DimType.M), (1, DimType.N))[: 1 if _columns_lie(op, machine) else 2]
+    sizes = ((0, DimType.M), (1, DimType.N))[: 1 if lies else 2]
     packed = sum(op.size_of(t) * k * _packing(op, tensor, t, machine) for tensor, t in sizes)
     return items * (n * (vectors * k * PANELS * element(op.dtype).parts ** 2 + pieces) + packed)
 

@@ -97,14 +97,15 @@ def tiles_are_cut(op: TensorOp) -> bool:
     )
 
 
-def columns_may_lie(op: TensorOp) -> bool:
-    """Whether a kernel can read columns of in1 that are not packed."""
-    kind = element(op.dtype)
-    return kind.accumulator is kind and kind.parts == 1 and not op.tensors[1].conj
+def columns_lie(op: TensorOp, n: Axis, k: Axis, longest: int) -> bool:
+    """Whether a kernel reads columns of in1 where they lie, instead of from packed panels.
 
-
-def columns_are_near(op: TensorOp, apart: int, step: int, length: int) -> bool:
-    """Whether columns of in1 are as good where they lie: consecutive, and near one another. Long
-    ones that lie far apart would share few sets of the cache."""
-    size = element(op.dtype).size
-    return step == 1 and (abs(apart) <= NEAR * length or length * size <= SHORT_COLUMN)
+    They have to be consecutive, of at most `longest` elements in all, and near one another: long
+    ones that lie far apart would share few sets of the cache.
+    """
+    kind, apart = element(op.dtype), n.stride(1)
+    if apart is None or k.stride(1) != 1 or k.size > longest:
+        return False
+    if kind.accumulator is not kind or kind.parts > 1 or op.tensors[1].conj:
+        return False
+    return abs(apart) <= NEAR * k.size or k.size * kind.size <= SHORT_COLUMN

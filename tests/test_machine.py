@@ -11,16 +11,16 @@ from tensorop.optimizer.machine import STREAMS, host_machine
 
 
 @pytest.mark.parametrize(
-    ("facts", "streams"),
+    ("facts", "streams", "near_l3"),
     [
-        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8),
-        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS),
-        ("CPU implementer\t: 0x41\n", STREAMS),
-        (None, STREAMS),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8, True),
+        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS, False),
+        ("CPU implementer\t: 0x41\n", STREAMS, False),
+        (None, STREAMS, False),
     ],
 )
-def test_how_many_rows_are_read_ahead_in(
-    facts: str | None, streams: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_follows_from_the_maker(
+    facts: str | None, streams: int, near_l3: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "cpuinfo"
     if facts is not None:
@@ -28,7 +28,8 @@ def test_how_many_rows_are_read_ahead_in(
     monkeypatch.setattr(machine, "_CPU_FACTS", str(file))
     host_machine.cache_clear()
     try:
-        assert host_machine().streams == streams
+        host = host_machine()
+        assert (host.streams, host.near_l3) == (streams, near_l3)
     finally:
         host_machine.cache_clear()
 

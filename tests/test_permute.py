@@ -4,6 +4,7 @@ those that do not, against numpy's transposition."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -56,6 +57,12 @@ def draw(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sizes), axes
 
 
+def modes_of(schedule: Schedule) -> set[str]:
+    """In what ways a schedule copies."""
+    kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    return {kernel.mode for kernel in kernels if isinstance(kernel, CopyKernel)}
+
+
 def operation(source: NDArray[Any], out: NDArray[Any], dtype: str) -> TensorOp:
     dimensions = tuple(
         Dimension(DimType.C, size, (a // source.itemsize, b // source.itemsize))
@@ -91,8 +98,7 @@ def test_any_permutation(dtype: str, threads: int) -> None:
         op = operation(permuted, out, dtype)
         schedule = permute(op, SMALL if trial % 4 else HOST, threads)
         schedule.verify()
-        kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
-        streamed += any(isinstance(k, CopyKernel) and k.mode == "streaming" for k in kernels)
+        streamed += "streaming" in modes_of(schedule)
         expected = memory.view(np.uint8).copy()
         place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
         expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
@@ -175,8 +181,7 @@ def test_columns_that_follow_one_another(
         permuted = source.reshape(shape).transpose(axes)
         out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
         schedule = permute(operation(permuted, out, dtype), HOST._replace(l3=1 << 12), threads)
-        kernels = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
-        assert rows < 16 or all(isinstance(k, CopyKernel) and k.mode == "woven" for k in kernels)
+        assert rows < 16 or modes_of(schedule) == {"woven"}
         expected = memory.copy()
         expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
         execute(schedule, [source, out], threads)
@@ -194,6 +199,7 @@ def test_columns_in_runs(
     monkeypatch.setattr(window, "LONGEST", longest)
     rng = np.random.default_rng(threads)
     kind = numpy_dtype(dtype)
+    modes: Counter[str] = Counter()
     for trial in range(16):
         run, rows, others, columns = (int(rng.integers(1, n)) for n in (900, 40, 4, 900))
         shape, axes = [
@@ -214,6 +220,17 @@ def test_columns_in_runs(
         expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
         execute(schedule, [source, out], threads)
         np.testing.assert_array_equal(memory, expected, err_msg=str((shape, axes, first)))
+        modes.update(modes_of(schedule))
+    assert modes["streaming"] > 8
+
+
+@pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "streaming")])
+def test_what_a_near_l3_holds_is_stored_through_it(near_l3: bool, mode: str) -> None:
+    """The same copy of 1 MB; one of half of L3 goes past it in any case."""
+    machine = HOST._replace(l2=1 << 20, l3=16 << 20, near_l3=near_l3)
+    for rows, expected in [(512, {mode}), (8192, {"streaming"})]:
+        source, out = np.zeros((rows, 512), np.float32), np.zeros((512, rows), np.float32)
+        assert modes_of(permute(operation(source.T, out, "float32"), machine, 1)) == expected
 
 
 @pytest.mark.parametrize(("rows", "shared"), [(20, "X"), (5000, "Y")])
