@@ -38,16 +38,16 @@ _PYTHON = (
 
 def python_functions() -> dict[str, int]:
     """Addresses of the functions of the C API that the code calls; none where there is no such."""
+    found = {name: python_function(name) for name in _PYTHON}
+    return found if all(found.values()) else {}
+
+
+def python_function(name: str) -> int:
+    """The address of a function of the C API; 0 where there is no such."""
     if sys.implementation.name != "cpython":
-        return {}
-    found = {name: getattr(ctypes.pythonapi, name, None) for name in _PYTHON}
-    if None in found.values():
-        return {}
-    return {
-        name: ctypes.cast(function, ctypes.c_void_p).value or 0
-        for name, function in found.items()
-        if function is not None
-    }
+        return 0
+    function = getattr(ctypes.pythonapi, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 class Foreign:
@@ -65,7 +65,9 @@ class Foreign:
     BETA = 8
     FLOAT = 9  # types
     INT = 10
-    WORDS = 11
+    FUNCTION_AT = 11  # where what belongs to a function is (`jit/front.py`)
+    PLAN_AT = 12  # and to a plan (`jit/vectorcall.py`)
+    WORDS = 13
 
 
 _OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`
@@ -73,11 +75,16 @@ _KEYWORDS = tuple(map(sys.intern, ("out", "alpha", "beta")))
 
 
 def know(table: int, new_array: int, as_scalar: int) -> None:
-    """Fill the table."""
+    """Fill the table, but for what `tell` says later."""
     objects = map(id, (*_KEYWORDS, float, int))
     addresses = [*map(id, _OBJECTS), new_array, as_scalar, *objects]
-    for at, address in enumerate(addresses):
-        ctypes.c_int64.from_address(table + 8 * at).value = address
+    for what, address in enumerate(addresses):
+        tell(table, what, address)
+
+
+def tell(table: int, what: int, value: int) -> None:
+    """Put one word into the table."""
+    ctypes.c_int64.from_address(table + 8 * what).value = value
 
 
 def reads_arrays(data: Callable[[int], int]) -> bool:
@@ -90,7 +97,9 @@ def reads_arrays(data: Callable[[int], int]) -> bool:
     return plain and all(data(id(other)) == 0 for other in (line.dtype, samples, None))
 
 
-class _MethodDefinition(ctypes.Structure):
+class MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("function", ctypes.c_void_p),
@@ -99,33 +108,24 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-_METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
+POSITIONAL = 0x80  # METH_FASTCALL
+KEYWORDS = POSITIONAL | 0x02  # METH_KEYWORDS
 
 
 def make(name: str, address: int, doc: str) -> Any:
     """A built-in function of generated code; `doc` begins with its signature."""
-    definition = _definition(name, address, doc, _METH_FASTCALL)
-    return _new(ctypes.c_void_p)(definition, None, None)
+    definition = define(name, address, doc, POSITIONAL)
+    types = (ctypes.c_void_p,) * 3
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *types)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return new(ctypes.addressof(definition), None, None)
 
 
-def maker(name: str, address: int, doc: str) -> Callable[[Any], Any]:
-    """What makes such functions, which take keywords, each with an object of its own."""
-    definition = _definition(name, address, doc, _METH_FASTCALL | _METH_KEYWORDS)
-    new = _new(ctypes.py_object)
-    return lambda own: new(definition, own, None)
-
-
-def _definition(name: str, address: int, doc: str, flags: int) -> int:
-    definition = _MethodDefinition(name.encode(), address, flags, doc.encode())
-    # The function object refers to its definition until the very end of the interpreter.
+def define(name: str, address: int, doc: str, flags: int) -> MethodDefinition:
+    """What function objects are made of."""
+    definition = MethodDefinition(name.encode(), address, flags, doc.encode())
+    # A function object refers to its definition until the very end of the interpreter.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
-    return ctypes.addressof(definition)
-
-
-def _new(own: Any) -> Callable[[int, Any, None], Any]:
-    """The constructor of functions, of a definition, an object of a type, and no module."""
-    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, own, ctypes.c_void_p)
-    return prototype(("PyCFunction_NewEx", ctypes.pythonapi))
+    return definition
 
 
 def follow_main_thread(set_main: Callable[[int], int]) -> None:

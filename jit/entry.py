@@ -21,7 +21,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -30,9 +30,11 @@ import numpy as np
 from _cffi_backend import FFI
 
 from tensorop.jit import builtin
+from tensorop.jit.front import OWN_AT, stand_before
 from tensorop.jit.library import load_linked
 from tensorop.jit.target import current_target
 from tensorop.jit.team_support import supported
+from tensorop.jit.vectorcall import Vectorcalled, vectorcalled
 from tensorop.jit.warm import FUNCTIONS as WARM_FUNCTIONS
 from tensorop.jit.warm import array_api
 
@@ -41,7 +43,6 @@ _WARM = (
     "warm($module, operands, out, alpha=1, beta=0, /)\n--\n\n"
     "Run a call that was seen before, else return None."
 )
-_PLAN = "plan($module, /, *operands, out=None, alpha=1, beta=0)\n--\n\nContract."
 
 Operand: TypeAlias = "np.ndarray[Any, Any] | int"
 
@@ -64,11 +65,11 @@ class Launch(Protocol):
 
 class Warm(NamedTuple):
     """The function that runs calls it has seen before, the address of its table, and what makes
-    such functions of a key and another way, for a plan."""
+    subclasses whose instances, plans, do the same (`jit/vectorcall.py`)."""
 
     run: Callable[..., Any]
     table: int
-    plan: Callable[[tuple[Any, Any]], Callable[..., Any]]
+    plan: Callable[[str, type], Vectorcalled | None]
 
 
 class Machine(NamedTuple):
@@ -133,14 +134,23 @@ def _machine() -> Machine:
         builtin.follow_main_thread(ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
         launch = builtin.make("launch", at["entry.python"], _LAUNCH)
         if api:
-            table = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
+            places = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
             run = builtin.make("warm", at["entry.warm"], _WARM)
-            known = Warm(run, table, builtin.maker("plan", at["entry.plan"], _PLAN))
+            known = Warm(run, places, partial(_plans, at["entry.plan"], table))
+            builtin.tell(table, builtin.Foreign.FUNCTION_AT, OWN_AT)
+            stand_before(at["entry.function"])
     address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
     if team:
         forked = ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
         os.register_at_fork(after_in_child=lambda: forked(address))
     return Machine(launch, launch_plain, execute, address, known)
+
+
+def _plans(code: int, table: int, name: str, base: type) -> Vectorcalled | None:
+    plans = vectorcalled(name, base, code)
+    if plans is not None:
+        builtin.tell(table, builtin.Foreign.PLAN_AT, plans.own_at)
+    return plans
 
 
 def _plain(call: Callable[..., int]) -> Launch:

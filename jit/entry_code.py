@@ -39,7 +39,7 @@ def driver_module(target: Target, *, team: bool, python: bool, warm: bool = Fals
 # What every call runs through. The rest runs once a region or less, or waits.
 _HOT = frozenset(
     {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
-    | {"entry.warm", "entry.plan", "warm.serve"}
+    | {"entry.warm", "entry.function", "entry.plan", "warm.serve"}
     | {"warm.find", "warm.matches", "warm.lies_as", "warm.overlaps"}
 )
 

@@ -10,8 +10,9 @@ dimensions; else it returns None, and has done nothing. So a call that is repeat
 of nanoseconds beside its work; everything else goes the way of `tensorop/einsum.py`, by which the
 records come about (`jit/warm.py`).
 
-`plan(*operands, out=None, alpha=1, beta=0)` is the same for the key that it holds, and itself calls
-the Python function that it holds for everything else.
+Before functions of the package, and before plans, stand two others (`jit/front.py`,
+`jit/vectorcall.py`): they take what those take, look for the same records, and themselves call
+Python for everything else.
 
 Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
 read while the GIL is held; the plan of a record is kept alive for as long as it runs.
@@ -61,6 +62,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     emit_number(module, target)
     _emit_serve(module, target)
     _emit_warm(module, target)
+    _emit_function(module, target)
     _emit_plan(module, target)
 
 
@@ -247,37 +249,82 @@ def _emit_warm(module: ir.Module, target: Target) -> None:
     code.finish(result)
 
 
-def _emit_plan(module: ir.Module, target: Target) -> None:
-    """A built-in function whose `self` is the tuple (key, other way): what is not known, or comes
-    with other keywords than these, goes the other way."""
-    code, (self, given, count, keywords) = function(
-        module, target, "entry.plan", "self", "given", "count:", "keywords", result=POINTER
+def _emit_function(module: ir.Module, target: Target) -> None:
+    """What stands before a function of the package (`jit/front.py`). With a key its operands are
+    the first arguments, and a third one is `out`; without, they follow the key."""
+    code, (owner, given, count, keywords) = function(
+        module, target, "entry.function", "self", "given", "count:", "keywords", result=POINTER
     )
-    none, own = builtin_code.foreign(code, Foreign.NONE), code.at(self, _ITEMS_AT)
+    none, own = builtin_code.foreign(code, Foreign.NONE), _own(code, owner, Foreign.FUNCTION_AT)
+    key, named = code.word(own, 0), code.builder.not_(null(code, keywords))
+    by_spec = code.equal(key, code.builder.ptrtoint(none, WORD))
+    other = [code.pointer(own, 1), given, count, keywords]
+    with code.when(code.equal(count, 0)):
+        code.leave(code.call("PyObject_Vectorcall", POINTER, other))
+    before = code.builder.zext(by_spec, WORD)
+    key = code.builder.select(by_spec, code.word(given, 0), key)
+    third = code.builder.and_(code.equal(count, 3), code.builder.not_(by_spec))
+    third = code.builder.and_(third, code.builder.not_(named))
+    (out,) = code.choose(third, lambda: [code.pointer(given, 2)], lambda: [none])
+    many = code.sub(code.sub(count, before), code.builder.zext(third, WORD))
+    operands = code.at(given, code.mul(before, _ITEM))
+    _finish_call(code, [key, operands, many, out], other, by_spec)
+
+
+def _emit_plan(module: ir.Module, target: Target) -> None:
+    """What stands before a plan, as PEP 590 has it: a flag may be in the count."""
+    code, (plan, given, count, keywords) = function(
+        module, target, "entry.plan", "plan", "given", "count:", "keywords", result=POINTER
+    )
+    none, own = builtin_code.foreign(code, Foreign.NONE), _own(code, plan, Foreign.PLAN_AT)
+    with code.when(null(code, own)):  # the garbage collector has cleared it
+        gone = builtin_code.text(module, "plan_gone", "this plan is being destroyed")
+        builtin_code.raise_error(code, Foreign.RUNTIME_ERROR, gone)
+    count = code.builder.and_(count, code.int(2**63 - 1))
+    other = [code.pointer(own, 1), given, count, keywords]
+    call, factors = [code.word(own, 0), given, count, none], ir.Constant(ir.IntType(1), 1)
+    _finish_call(code, call, other, factors)
+
+
+def _own(code: Code, owner: Value, where: int) -> Value:
+    """The items of the pair (key, other callable) in a slot of an object; null: there is none."""
+    at = code.word(symbol("foreign"), where)
+    pair = code.pointer(code.at(owner, at), 0)
+    nothing = ir.Constant(POINTER, None)
+    return code.builder.select(null(code, pair), nothing, code.at(pair, _ITEMS_AT))
+
+
+def _finish_call(code: Code, call: list[Value], other: list[Value], factors: Value) -> None:
+    """Run a call (key, operands, how many, out) if it is known, else the other callable on its own
+    arguments: also where there are other keywords than `out`, and alpha and beta if it takes such
+    factors."""
+    key, operands, many, out = call
+    _, given, count, keywords = other
+    none = builtin_code.foreign(code, Foreign.NONE)
     nothing = ir.Constant(POINTER, None)
 
     def named() -> list[Value]:
-        names, many = code.at(keywords, _ITEMS_AT), _length(code, keywords)
-        with code.reduce(many, [code.int(0), none, nothing, nothing]) as each:
+        names, total = code.at(keywords, _ITEMS_AT), _length(code, keywords)
+        with code.reduce(total, [code.int(0), out, nothing, nothing]) as each:
             matched, *values = each.values
             name = code.pointer(names, each.index)
             value = code.pointer(given, code.add(count, each.index))
             for i, keyword in enumerate((Foreign.OUT, Foreign.ALPHA, Foreign.BETA)):
                 meant = _is(code, name, builtin_code.foreign(code, keyword))
+                meant = code.builder.and_(meant, factors) if i else meant
                 values[i] = code.builder.select(meant, value, values[i])
                 matched = code.add(matched, code.builder.zext(meant, WORD))
             each.update([matched, *values])
         matched, *values = each.values
-        return [code.builder.zext(code.equal(matched, many), WORD), *values]
+        return [code.builder.zext(code.equal(matched, total), WORD), *values]
 
     plain, *values = code.choose(
-        null(code, keywords), lambda: [code.int(1), none, nothing, nothing], named
+        null(code, keywords), lambda: [code.int(1), out, nothing, nothing], named
     )
-    with code.when(code.builder.and_(code.nonzero(plain), _one_or_two(code, count))):
-        result = code.call("warm.serve", POINTER, [code.word(own, 0), given, count, *values])
+    with code.when(code.builder.and_(code.nonzero(plain), _one_or_two(code, many))):
+        result = code.call("warm.serve", POINTER, [key, operands, many, *values])
         with code.when(code.builder.not_(_is(code, result, none))):
             code.leave(result)
-    other = [code.pointer(own, 1), given, count, keywords]
     code.finish(code.call("PyObject_Vectorcall", POINTER, other))
 
 

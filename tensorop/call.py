@@ -186,11 +186,6 @@ class Call:
             return 0
         return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
-    def known_by(self, key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A built-in function that runs what has been learnt of a key, and else calls the other
-        one; None where nothing can be learnt."""
-        return None if self._plan is None else _back_end().known_by(key, other)
-
     @property
     def executables(self) -> tuple[Runnable, ...]:
         """One for every step of the program."""

@@ -18,6 +18,7 @@ from tensorop import warm
 from tensorop.call import Call, scalars
 from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call
 from tensorop.errors import EinsumError
+from tensorop.jit.front import front
 from tensorop.path import freeze
 from tensorop.program import Array, Layout, Options
 from tensorop.spec import Spec, parse_lists, sublist
@@ -29,6 +30,7 @@ _DEFAULTS = Options()
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
+@front()
 def einsum(
     *operands: Any,
     out: Array | None = None,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorop import warm
 from tensorop.jit.entry import machine
+from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.jit.warm import MAX_RANK, PROBES, SCRATCH, SLOTS, Array, Record, form, hashed
 from tensorop.runtime import Prepared
 
@@ -99,11 +100,11 @@ def learn(
         _lock.release()
 
 
-def known_by(key: Any, other: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A function of operands, `out`, alpha and beta that runs what was learnt of a key, and else
-    calls the other one; None where there is no such function."""
+def plans_of(name: str, base: type) -> Vectorcalled | None:
+    """A subclass of a class of plans whose instances run what was learnt of their keys, and else
+    call another callable; None where there is no code that could."""
     entry = machine().warm
-    return None if entry is None else entry.plan((key, other))
+    return None if entry is None else entry.plan(name, base)
 
 
 def forget() -> None:

@@ -21,6 +21,7 @@ from tensorop.contraction import resolve
 from tensorop.dtypes import compute_dtype
 from tensorop.einsum import contract
 from tensorop.errors import EinsumError
+from tensorop.jit.front import front
 from tensorop.layout import combine, packed, result_strides
 from tensorop.program import Array, Options, Storage, check_options
 from tensorop.spec import parse
@@ -32,6 +33,7 @@ _PLAIN = Options(casting=_SAME_KIND, order="C", joins=False)  # of two matrices
 Cores = tuple[str, str, str]  # labels of the core dimensions of both operands and of the result
 
 
+@front(_KEY)
 def matmul(
     x1: Any,
     x2: Any,
@@ -96,6 +98,7 @@ def matmul(
     return wrapped(result, (x1, x2)) if subok and out is None else result
 
 
+@front(_DOT)
 def vecdot(
     x1: Any,
     x2: Any,

@@ -25,6 +25,7 @@ from tensorop.ir import Call as KernelCall
 from tensorop.ir import Pack, Schedule
 from tensorop.jit.library import assembly, llvm_ir
 from tensorop.jit.target import current_target
+from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.memory import release
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
@@ -61,7 +62,8 @@ class Plan:
     """
 
     def __new__(cls, *arguments: Any) -> Plan:
-        return super().__new__(_NativePlan if cls is Plan else cls)
+        native = _native() if cls is Plan else None
+        return super().__new__(cls if native is None else native.kind)
 
     def __init__(
         self, spec: str, layouts: tuple[Layout, ...], options: Options, threads: int | None
@@ -69,7 +71,10 @@ class Plan:
         self.spec, self.threads = spec, threads
         self._layouts, self._options = layouts, options
         self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
-        self._python = _PythonCall(spec, layouts, options, threads, self._call)
+        self._python = python = _PythonCall(spec, layouts, options, threads, self._call)
+        native = _native()
+        if native is not None and type(self) is native.kind:
+            native.bind(self, (python.key, python))
 
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
@@ -186,23 +191,22 @@ class Plan:
         return Plan, (self.spec, self._layouts, self._options, self.threads)
 
 
-class _NativePlan(Plan):
-    """A plan that is called without a frame of Python: what an instance has in this slot is a
-    built-in function, which runs the calls that it knows and hands the others on."""
+@cache
+def _native() -> Vectorcalled | None:
+    """Plans that are called without a frame of Python, where there can be such."""
+    # Imported with the first plan, as all of the back end.
+    from tensorop import known
 
-    __slots__ = ("__call__",)
+    native: Vectorcalled | None = whole(known).plans_of("tensorop.plan.NativePlan", Plan)
+    if native is not None:
+        native.kind.__signature__ = property(_signature)  # type: ignore[attr-defined]
+    return native
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        python = self._python
-        native = self._call.known_by(python.key, python)
-        self.__call__ = native or python  # type: ignore[method-assign]
 
-    @property
-    def __signature__(self) -> Any:
-        import inspect  # costs as much as all of this package, and is asked by those who have it
+def _signature(plan: Plan) -> Any:
+    import inspect  # costs as much as all of this package, and is asked by those who have it
 
-        return inspect.signature(super().__call__)
+    return inspect.signature(plan._python)
 
 
 class _PythonCall:

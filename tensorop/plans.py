@@ -14,7 +14,7 @@ from tensorop import executable, plan_store
 from tensorop.errors import whole
 from tensorop.executable import Executable, Planner, Stage, are_too_many, threads_for
 from tensorop.ir import Schedule, TensorOp
-from tensorop.known import forget, known_by, learn
+from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
 from tensorop.runtime import Prepared, run
 from tensorop.threads import get_num_threads
@@ -22,7 +22,6 @@ from tensorop.threads import get_num_threads
 __all__ = [
     "are_too_many",
     "cache_clear",
-    "known_by",
     "learn",
     "plan_for",
     "plan_for_operation",

@@ -19,7 +19,7 @@ from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call
 from tensorop.jit.builder import Code
 from tensorop.jit.target import current_target
 
-HEAVY = ("llvmlite", "opt_einsum", "ml_dtypes", "tensorop.jit", "tensorop.optimizer")
+HEAVY = ("llvmlite", "opt_einsum", "ml_dtypes", "tensorop.jit.entry", "tensorop.optimizer")
 
 
 def test_importing_leaves_the_back_end_alone() -> None:
