@@ -296,8 +296,8 @@ class Arithmetic:
         if self.element.parts == 1:
             return (self._fma(a[0], b[0], c[0]),)
         (ar, ai), (br, bi), (cr, ci) = a, b, c
-        real = self._fma(self.builder.fneg(ai), bi, self._fma(ar, br, cr))
-        return real, self._fma(ai, br, self._fma(ar, bi, ci))
+        real, imaginary = self._fma(ar, br, cr), self._fma(ar, bi, ci)
+        return self._fma(self.builder.fneg(ai), bi, real), self._fma(ai, br, imaginary)
 
     def neg(self, a: Number) -> Number:
         return tuple(
