@@ -40,7 +40,7 @@ def driver_module(target: Target, *, team: bool, python: bool, warm: bool = Fals
 _HOT = frozenset(
     {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
     | {"entry.warm", "entry.function", "entry.plan", "warm.serve"}
-    | {"warm.find", "warm.matches", "warm.lies_as", "warm.overlaps"}
+    | {"warm.find", "warm.matches", "warm.lies_as", "warm.overlaps", "warm.take"}
 )
 
 

@@ -15,13 +15,24 @@ import numpy as np
 
 SLOTS = 1024  # records that the table has room for
 PROBES = 4  # places that a record may be in, from the one that its hash says
-SCRATCH = 32 << 10  # bytes that a plan may need: they lie on the stack
+SCRATCH = 32 << 10  # bytes that a plan may need and that lie on the stack
+COUNT = 4  # buffers for more than that, for as many calls at a time
+BUFFER = 4 << 20  # bytes of each
 MAX_RANK = 8  # dimensions that an array may have
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
 SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
 FUNCTIONS = ["entry.warm", "entry.warm_table", "entry.function", "entry.plan"]
 _NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
+
+
+class Table:
+    """Words of the table: addresses of records, then of each buffer its address, 0 for none, and
+    whether a call uses it."""
+
+    RECORDS = 0
+    BUFFERS = SLOTS
+    WORDS = BUFFERS + 2 * COUNT
 
 
 class Array:
@@ -40,7 +51,8 @@ class Array:
 class Record:
     """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
     FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B.
-    FACTOR: bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken."""
+    FACTOR: bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken.
+    SCRATCH: bytes that the plan needs besides, at most BUFFER."""
 
     KEY = 0
     KEEP = 1
@@ -48,7 +60,8 @@ class Record:
     SWAPS = 3
     FORM = 4
     FACTOR = 5
-    A = 6
+    SCRATCH = 6
+    A = 7
     B = A + Array.WORDS
     OUT = B + Array.WORDS
     WORDS = OUT + Array.WORDS

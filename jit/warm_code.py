@@ -29,6 +29,7 @@ from tensorop.jit.builtin import Foreign
 from tensorop.jit.records import cell, function, null, symbol, words
 from tensorop.jit.target import Target
 from tensorop.jit.warm import (
+    COUNT,
     COUNT_AT,
     DTYPE_AT,
     FIELDS,
@@ -40,6 +41,7 @@ from tensorop.jit.warm import (
     STRIDES_AT,
     Array,
     Record,
+    Table,
 )
 from tensorop.jit.warm_scalars import emit_number, factor, scalars_of
 
@@ -51,7 +53,7 @@ _WRITEABLE = 0x400
 
 def emit_warm(module: ir.Module, target: Target) -> None:
     """Write the function into a module that has the entries and `builtin`'s functions."""
-    table = ir.GlobalVariable(module, ir.ArrayType(WORD, SLOTS), "warm_table")
+    table = ir.GlobalVariable(module, ir.ArrayType(WORD, Table.WORDS), "warm_table")
     table.initializer = ir.Constant(table.value_type, None)
     code, _ = function(module, target, "entry.warm_table")
     code.finish(code.builder.ptrtoint(symbol("warm_table"), WORD))
@@ -59,6 +61,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
+    _emit_take(module, target)
     emit_number(module, target)
     _emit_serve(module, target)
     _emit_warm(module, target)
@@ -159,6 +162,19 @@ def _emit_overlaps(module: ir.Module, target: Target) -> None:
     code.finish(code.builder.zext(both, WORD))
 
 
+def _emit_take(module: ir.Module, target: Target) -> None:
+    """The place in the table of a buffer that no call uses, from now on this one's; null: none."""
+    code, _ = function(module, target, "warm.take", result=POINTER)
+    first = cell(code, symbol("warm_table"), Table.BUFFERS)
+    with code.loop(COUNT) as i:
+        place = cell(code, first, code.mul(i, 2))
+        free = code.equal(code.word(place, 1), 0)
+        with code.when(code.builder.and_(free, code.nonzero(code.word(place, 0)))):
+            code.set_word(place, 1, 1)
+            code.leave(place)
+    code.finish(ir.Constant(POINTER, None))
+
+
 def _emit_serve(module: ir.Module, target: Target) -> None:
     """Run a call of one operand or two, if it is known: its result, None (no reference) where it is
     not, or null after an exception. alpha, beta: null for the defaults."""
@@ -206,13 +222,14 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     swaps = code.nonzero(code.word(record, Record.SWAPS))
     in0 = code.builder.select(swaps, at_b, at_a)
     in1 = code.builder.select(swaps, at_a, at_b)
-    own = words(code, PREPARED_WORDS)
-    scratch = code.builder.ptrtoint(code.stack(BYTE, SCRATCH), WORD)
+    own, buffer = words(code, PREPARED_WORDS), _buffer(code, record, result, none)
+    scratch = code.word(buffer, 0)
     arguments = [own, prepared, in0, in1, place, code.int(0), scalars, scratch]
     code.call("entry.prepare", WORD, arguments)
     code.call("Py_IncRef", VOID, [keep])
     builtin_code.run_prepared(code, own)
     code.call("Py_DecRef", VOID, [keep])
+    code.set_word(buffer, 1, 0)
     with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
         code.call("Py_DecRef", VOID, [result])
         builtin_code.raise_cancelled(code, module)
@@ -220,6 +237,23 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         scalar = builtin_code.foreign(code, Foreign.AS_SCALAR)
         code.leave(code.call_address(scalar, POINTER, [result]))
     code.finish(result)
+
+
+def _buffer(code: Code, record: Value, result: Value, none: Value) -> Value:
+    """Scratch of a call: its address, and a word to clear when it is not used any more."""
+    stacked, on_stack = code.stack(BYTE, SCRATCH), words(code, 2)
+    code.set_word(on_stack, 0, code.builder.ptrtoint(stacked, WORD))
+
+    def taken() -> list[Value]:
+        place = code.call("warm.take", POINTER, [])
+        with code.when(null(code, place)):
+            code.call("Py_DecRef", VOID, [result])
+            code.leave(none)
+        return [place]
+
+    little = code.less(code.word(record, Record.SCRATCH), SCRATCH + 1)
+    (place,) = code.choose(little, lambda: [on_stack], taken)
+    return place
 
 
 def _emit_warm(module: ir.Module, target: Target) -> None:

@@ -1,8 +1,8 @@
 """The records that the generated function of `jit/warm_code.py` reads: calls that were seen before.
 
-A call is learnt when a single plan serves it as it is: one operand or two, little scratch (it lies
-on the stack), a result that numpy allocates or that is given. A table has SLOTS places; a record
-that had to give way to another one is learnt anew when its call comes again.
+A call is learnt when a single plan serves it as it is: one operand or two, not too much scratch, a
+result that numpy allocates or that is given. A table has SLOTS places; a record that had to give
+way to another one is learnt anew when its call comes again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,20 @@ import numpy as np
 from tensorop import warm
 from tensorop.jit.entry import machine
 from tensorop.jit.vectorcall import Vectorcalled
-from tensorop.jit.warm import MAX_RANK, PROBES, SCRATCH, SLOTS, Array, Record, form, hashed
-from tensorop.runtime import Prepared
+from tensorop.jit.warm import (
+    BUFFER,
+    COUNT,
+    MAX_RANK,
+    PROBES,
+    SCRATCH,
+    SLOTS,
+    Array,
+    Record,
+    Table,
+    form,
+    hashed,
+)
+from tensorop.runtime import Buffer, Prepared
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
@@ -73,7 +85,7 @@ def learn(
     entry = machine().warm
     if (
         entry is None
-        or plan.scratch_bytes > SCRATCH
+        or plan.scratch_bytes > BUFFER
         or any(len(shape) > MAX_RANK for shape, _, _ in layouts)
     ):
         return
@@ -81,7 +93,7 @@ def learn(
     words[Record.KEY], words[Record.KEEP] = id(key), id(call)
     words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
     words[Record.FORM] = how = form(makes=makes, single=single, scaled=scaled)
-    words[Record.FACTOR] = factor
+    words[Record.FACTOR], words[Record.SCRATCH] = factor, plan.scratch_bytes
     for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
         words[place : place + Array.WORDS] = _described(layout)
     first = hashed(id(key), (layouts[0][0], layouts[1][0]), how)
@@ -93,6 +105,8 @@ def learn(
         slot = next((s for s in slots if s not in _records), first)
         # The record that gives way is dropped after its address: what reads it holds the GIL until
         # it needs it no more.
+        if plan.scratch_bytes > SCRATCH:
+            _provide(entry.table)
         _table(entry.table)[slot] = words.ctypes.data
         _records[slot] = _Known(words, (key, call, *(dtype for _, _, dtype in layouts)))
         warm.install(entry.run)
@@ -115,7 +129,7 @@ def forget() -> None:
         return
     try:
         if entry is not None:
-            _table(entry.table)[:] = 0
+            _table(entry.table)[: Table.BUFFERS] = 0
         _records.clear()
     finally:
         _lock.release()
@@ -131,9 +145,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+_buffers: list[Buffer] = []  # kept for ever: a call may be using one
+
+
+def _provide(table: int) -> None:
+    """Give the table its buffers."""
+    if _buffers:
+        return
+    _buffers.append(memory := Buffer(COUNT * BUFFER))
+    for i in range(COUNT):
+        _table(table)[Table.BUFFERS + 2 * i] = memory.address + i * BUFFER
+
+
 def _table(address: int) -> Words:
     """The generated function's table as an array."""
-    interface = {"data": (address, False), "shape": (SLOTS,), "typestr": "<i8", "version": 3}
+    interface = {"data": (address, False), "shape": (Table.WORDS,), "typestr": "<i8", "version": 3}
     return np.asarray(type("Table", (), {"__array_interface__": interface})())
 
 

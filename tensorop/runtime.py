@@ -172,14 +172,14 @@ def run(
     free = _scratch.free
     buffer = free.pop() if free else None
     if buffer is None or buffer.size < plan.scratch_bytes:
-        buffer = _Buffer(plan.scratch_bytes)
+        buffer = Buffer(plan.scratch_bytes)
     try:
         plan.launch(plan.address, in0, in1, out, aux, scalars, buffer.address)
     finally:
         free.append(buffer)
 
 
-class _Buffer:
+class Buffer:
     """Aligned memory: to a cache line, large ones to a page. Panels are read over and over, so the
     largest ones ask for huge pages, where the system has them: that saves translating addresses."""
 
@@ -205,7 +205,7 @@ class _Scratch(threading.local):
     signal handler between them finds a list that it can use."""
 
     def __init__(self) -> None:
-        self.free: list[_Buffer] = []
+        self.free: list[Buffer] = []
 
 
 _scratch = _Scratch()

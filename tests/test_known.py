@@ -21,7 +21,7 @@ import pytest
 import tensorop
 from tensorop import known, warm
 from tensorop.jit.entry import machine
-from tensorop.jit.warm import MAX_RANK, SLOTS, array_api
+from tensorop.jit.warm import COUNT, MAX_RANK, SCRATCH, SLOTS, Table, array_api
 from tensorop.memory import LARGE
 
 SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
@@ -234,6 +234,59 @@ def test_what_is_not_learnt() -> None:
     many = "abcdefghi"[: MAX_RANK + 1]
     teach(f"{many},{many}->", np.ones((1,) * len(many)), np.ones((1,) * len(many)))
     assert not known._records
+
+
+def test_panels_lie_in_buffers() -> None:
+    """In one that no other call uses; where there is none, Python finds memory."""
+    a = np.random.default_rng(1).random((48, 48)) + 1j
+    plan = tensorop.compile("ij,jk->ik", a, a)
+    (executable,) = plan.executables
+    assert executable.single()[0].scratch_bytes > SCRATCH
+    plan(a, a), plan(a, a)
+    in_use = known._table(machine().warm.table)[Table.BUFFERS + 1 :: 2]
+    assert len(in_use) == COUNT
+    for busy in range(COUNT + 1):
+        in_use[:busy] = 1
+        try:
+            results: list[np.ndarray] = []
+            assert bool(frames_of(lambda to=results: to.append(plan(a, a)))) == (busy == COUNT)
+            assert in_use.sum() == busy
+            np.testing.assert_allclose(results[0], a @ a)
+        finally:
+            in_use[:] = 0
+    before = sys.getrefcount(out := np.zeros_like(a))
+    plan(a, a, out=out), plan(a, a, out=out)
+    in_use[:] = 1
+    try:
+        for _ in range(10):
+            np.testing.assert_allclose(plan(a, a, out=out), a @ a)
+    finally:
+        in_use[:] = 0
+    assert sys.getrefcount(out) == before
+
+
+def test_calls_at_a_time_have_buffers_of_their_own() -> None:
+    """More of them than there are buffers, of plans that let each other run."""
+    n, threads = 120, COUNT + 3
+    rng = np.random.default_rng(2)
+    operands = [rng.random((n, n)) + 1j * rng.random((n, n)) for _ in range(threads)]
+    plan = tensorop.compile("ij,jk->ik", operands[0], operands[0], threads=1)
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        a, out = operands[i], np.zeros((n, n), complex)
+        expected = a @ a
+        for _ in range(60):
+            if not np.allclose(plan(a, a, out=out), expected):
+                wrong.append(i)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    assert not known._table(machine().warm.table)[Table.BUFFERS + 1 :: 2].any()
 
 
 def test_matmul_and_plans_have_records_of_their_own() -> None:

@@ -18,7 +18,7 @@ from tensorop import einsum
 from tensorop.jit import entry
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
 from tensorop.limits import available_cpus
-from tensorop.runtime import _Buffer
+from tensorop.runtime import Buffer
 from tensorop.threads import get_num_threads, set_num_threads, threads
 from tests.node_programs import Call, Loop, Region, Words, crowd, record_words, start_frame
 
@@ -271,7 +271,7 @@ def test_fork_while_another_thread_is_inside_a_region() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_shares_no_panels_with_its_parent() -> None:
     for size in (1 << 10, 1 << 16, 1 << 22):
-        buffer = _Buffer(size)
+        buffer = Buffer(size)
         memory = np.frombuffer((ctypes.c_ubyte * size).from_address(buffer.address), np.uint8)
         memory[:] = 1
 
