@@ -33,6 +33,7 @@ _PYTHON = (
     "Py_DecRef",
     "PyCFunction_NewEx",
     "PyObject_Vectorcall",
+    "PyContextVar_Get",
 )
 
 
@@ -67,7 +68,9 @@ class Foreign:
     INT = 10
     FUNCTION_AT = 11  # where what belongs to a function is (`jit/front.py`)
     PLAN_AT = 12  # and to a plan (`jit/vectorcall.py`)
-    WORDS = 13
+    SCOPED = 13  # the context variable of the threads in force, None where it is the process's
+    THREADS = 14  # number, this one: Python's own object for it
+    WORDS = 15
 
 
 _OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`

@@ -64,12 +64,14 @@ class Launch(Protocol):
 
 
 class Warm(NamedTuple):
-    """The function that runs calls it has seen before, the address of its table, and what makes
-    subclasses whose instances, plans, do the same (`jit/vectorcall.py`)."""
+    """The function that runs calls it has seen before, the address of its table, what makes
+    subclasses whose instances, plans, do the same (`jit/vectorcall.py`), and what fills a word of
+    `builtin.Foreign`."""
 
     run: Callable[..., Any]
     table: int
     plan: Callable[[str, type], Vectorcalled | None]
+    tell: Callable[[int, int], None]
 
 
 class Machine(NamedTuple):
@@ -136,8 +138,9 @@ def _machine() -> Machine:
         if api:
             places = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
             run = builtin.make("warm", at["entry.warm"], _WARM)
-            known = Warm(run, places, partial(_plans, at["entry.plan"], table))
-            builtin.tell(table, builtin.Foreign.FUNCTION_AT, OWN_AT)
+            tell = partial(builtin.tell, table)
+            known = Warm(run, places, partial(_plans, at["entry.plan"], tell), tell)
+            tell(builtin.Foreign.FUNCTION_AT, OWN_AT)
             stand_before(at["entry.function"])
     address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
     if team:
@@ -146,10 +149,12 @@ def _machine() -> Machine:
     return Machine(launch, launch_plain, execute, address, known)
 
 
-def _plans(code: int, table: int, name: str, base: type) -> Vectorcalled | None:
+def _plans(
+    code: int, tell: Callable[[int, int], None], name: str, base: type
+) -> Vectorcalled | None:
     plans = vectorcalled(name, base, code)
     if plans is not None:
-        builtin.tell(table, builtin.Foreign.PLAN_AT, plans.own_at)
+        tell(builtin.Foreign.PLAN_AT, plans.own_at)
     return plans
 
 

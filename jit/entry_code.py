@@ -39,8 +39,12 @@ def driver_module(target: Target, *, team: bool, python: bool, warm: bool = Fals
 # What every call runs through. The rest runs once a region or less, or waits.
 _HOT = frozenset(
     {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
-    | {"entry.warm", "entry.function", "entry.plan", "warm.serve"}
-    | {"warm.find", "warm.matches", "warm.lies_as", "warm.overlaps", "warm.take"}
+    | {"entry.warm", "entry.function", "entry.plan"}
+    | {
+        f"warm.{name}"
+        for name in ("find", "has_threads", "lies_as", "matches", "overlaps", "serve")
+    }
+    | {"warm.take"}
 )
 
 

@@ -18,6 +18,7 @@ PROBES = 4  # places that a record may be in, from the one that its hash says
 SCRATCH = 32 << 10  # bytes that a plan may need and that lie on the stack
 COUNT = 4  # buffers for more than that, for as many calls at a time
 BUFFER = 4 << 20  # bytes of each
+MOST_THREADS = 256  # CPython has one object for each of the numbers up to here
 MAX_RANK = 8  # dimensions that an array may have
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
@@ -52,7 +53,8 @@ class Record:
     """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
     FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B.
     FACTOR: bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken.
-    SCRATCH: bytes that the plan needs besides, at most BUFFER."""
+    SCRATCH: bytes that the plan needs besides, at most BUFFER. THREADS: Python's object for the
+    number of threads that the plan is for, at most MOST_THREADS; 0: for any."""
 
     KEY = 0
     KEEP = 1
@@ -61,7 +63,8 @@ class Record:
     FORM = 4
     FACTOR = 5
     SCRATCH = 6
-    A = 7
+    THREADS = 7
+    A = 8
     B = A + Array.WORDS
     OUT = B + Array.WORDS
     WORDS = OUT + Array.WORDS

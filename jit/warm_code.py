@@ -58,6 +58,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     code, _ = function(module, target, "entry.warm_table")
     code.finish(code.builder.ptrtoint(symbol("warm_table"), WORD))
     _emit_lies_as(module, target)
+    _emit_has_threads(module, target)
     _emit_matches(module, target)
     _emit_find(module, target)
     _emit_overlaps(module, target)
@@ -118,10 +119,29 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
         fits = code.call("warm.lies_as", WORD, [described, array, code.int(_READABLE)])
         with code.when(code.equal(fits, 0)):
             code.leave(0)
-    with code.when(null(code, out)):
+    with code.when(code.builder.not_(null(code, out))):
+        described, flags = cell(code, record, Record.OUT), code.int(_READABLE | _WRITEABLE)
+        fits = code.call("warm.lies_as", WORD, [described, out, flags])
+        with code.when(code.equal(fits, 0)):
+            code.leave(0)
+    wanted = code.word(record, Record.THREADS)
+    with code.when(code.equal(wanted, 0)):
         code.leave(1)
-    flags = code.int(_READABLE | _WRITEABLE)
-    code.finish(code.call("warm.lies_as", WORD, [cell(code, record, Record.OUT), out, flags]))
+    code.finish(code.call("warm.has_threads", WORD, [wanted]))
+
+
+def _emit_has_threads(module: ir.Module, target: Target) -> None:
+    """Whether a number of threads is the one in force; see `tensorop/threads.py`."""
+    code, (wanted,) = function(module, target, "warm.has_threads", "wanted:")
+    place, nothing = words(code, 1), ir.Constant(POINTER, None)
+    scoped = builtin_code.foreign(code, Foreign.SCOPED)
+    code.call("PyContextVar_Get", INT32, [scoped, nothing, place])
+    value = code.pointer(place, 0)
+    is_none = _is(code, value, builtin_code.foreign(code, Foreign.NONE))
+    code.call("Py_DecRef", VOID, [value])
+    whole = code.word(symbol("foreign"), Foreign.THREADS)
+    number = code.builder.select(is_none, whole, code.builder.ptrtoint(value, WORD))
+    code.finish(code.builder.zext(code.equal(number, wanted), WORD))
 
 
 def _emit_find(module: ir.Module, target: Target) -> None:

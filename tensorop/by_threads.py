@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorop.executable import Executable, Single
 from tensorop.ir import Schedule, TensorOp
 from tensorop.runnable import Operand, Runnable
 from tensorop.threads import get_num_threads
@@ -29,6 +30,11 @@ class ByThreads:
     @property
     def schedules(self) -> tuple[Schedule, ...]:
         return self._plan(get_num_threads()).schedules
+
+    def single(self, threads: int | None) -> Single | None:
+        """See `Executable.single`."""
+        runnable = None if threads is None else self._plan(threads)
+        return runnable.single(threads) if isinstance(runnable, Executable) else None
 
     def run(
         self,

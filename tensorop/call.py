@@ -20,6 +20,7 @@ from tensorop.errors import EinsumError, whole
 from tensorop.ir import SCALED, TensorOp
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
+from tensorop.threads import get_num_threads
 
 if TYPE_CHECKING:
     from tensorop.runnable import Runnable
@@ -108,18 +109,18 @@ class Call:
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
-        self._plan, self._swaps = self._single_plan()
+        self._plan, self._swaps = self._single_plan(None)
         scratch = 0 if self._plan is None else self._plan.scratch_bytes
         self._launch = None if self._plan is None or scratch else self._plan.launch
         self._chain = None if self._direct is not None else self._chained()
         self._seen = 0
 
-    def _single_plan(self) -> tuple[Any, bool]:
+    def _single_plan(self, threads: int | None) -> tuple[Any, bool]:
         """The plan that all of the call runs as it is, and whether it takes the operands exchanged:
-        for one or two operands, where nothing has to be looked up for a call."""
+        for one or two operands, and so many threads in force (None: whatever is)."""
         if self._direct is None or len(self.program.steps[0].inputs) > 2:
             return None, False
-        single = _back_end().single_plan(self._executables[0])
+        single = _back_end().single_plan(self._executables[0], threads)
         if single is None:
             return None, False
         plan, (first, *_) = single
@@ -162,12 +163,16 @@ class Call:
         """Let the generated code remember this call (`known.py`), if it is one that a single plan
         serves, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
         that calls which keep losing their places cost little. scaled: alpha is not 1."""
-        if self._plan is None:
-            return
         self._seen += 1
         result = self.program.result
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
         if self._seen == 1 or self._seen & (self._seen - 1) or large:
+            return
+        plan, swaps, threads = self._plan, self._swaps, None
+        if plan is None:
+            threads = get_num_threads()
+            plan, swaps = self._single_plan(threads)
+        if plan is None:
             return
         factor = self._factor_bytes()
         if scaled and not factor:
@@ -176,8 +181,17 @@ class Call:
         layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
         made = result if out is None else out
         layouts.append((made.shape, made.strides, made.dtype))
-        facts = {"makes": out is None, "swaps": self._swaps, "single": len(operands) == 1}
-        _back_end().learn(key, layouts, self, self._plan, **facts, scaled=scaled, factor=factor)
+        _back_end().learn(
+            key,
+            layouts,
+            plan,
+            makes=out is None,
+            swaps=swaps,
+            single=len(operands) == 1,
+            scaled=scaled,
+            factor=factor,
+            threads=threads,
+        )
 
     def _factor_bytes(self) -> int:
         """Of alpha and beta, or of their real parts: where generated code can write them."""

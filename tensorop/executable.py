@@ -49,6 +49,7 @@ class Stage(NamedTuple):
     kernels: tuple[Kernel, ...] = ()
 
 
+Single = tuple[Prepared, tuple[int, int, int, int]]
 PlanFor = Callable[[TensorOp, int | None], Runnable]  # of an operation and a number of threads
 
 
@@ -107,11 +108,12 @@ class Executable:
         """The schedules for the setting of threads in force, one a stage."""
         return self._planner.schedules(self.threads or get_num_threads())
 
-    def single(self) -> tuple[Prepared, tuple[int, int, int, int]] | None:
-        """The one plan that every call without alpha and beta runs as it is, and which operands are
-        its in0, in1, out and bias; None where a call has several, or the threads in force to look
-        up."""
-        stages = self._stages(self.threads) if self.threads is not None else ()
+    def single(self, threads: int | None) -> Single | None:
+        """The one plan that every call without alpha and beta runs as it is, if so many threads are
+        in force (None: whatever is), and which operands are its in0, in1, out and bias; None where
+        a call has several, or depends on what is in force."""
+        threads = threads if self.threads is None else self.threads
+        stages = self._stages(threads) if threads is not None else ()
         return (stages[0].plan, stages[0].operands) if len(stages) == 1 else None
 
     def run(

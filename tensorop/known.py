@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorop import warm
+from tensorop.jit.builtin import Foreign
 from tensorop.jit.entry import machine
 from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.jit.warm import (
     BUFFER,
     COUNT,
     MAX_RANK,
+    MOST_THREADS,
     PROBES,
     SCRATCH,
     SLOTS,
@@ -31,6 +34,7 @@ from tensorop.jit.warm import (
     hashed,
 )
 from tensorop.runtime import Buffer, Prepared
+from tensorop.threads import follow, scoped
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
@@ -51,7 +55,6 @@ _PATIENCE = 1.0  # seconds
 def learn(
     key: Any,
     layouts: Sequence[Layout],
-    call: Any,
     plan: Prepared,
     *,
     makes: bool,
@@ -59,6 +62,7 @@ def learn(
     single: bool,
     scaled: bool,
     factor: int,
+    threads: int | None,
 ) -> None:
     """Remember what a call runs.
 
@@ -68,8 +72,6 @@ def learn(
         See `warm.py`.
     layouts : (shape, strides, dtype) of both operands and the result
         What the plan was made for.
-    call : object
-        Keeps the plan alive.
     plan : Prepared
     makes : bool
         The result is a new array.
@@ -81,18 +83,24 @@ def learn(
         alpha is not 1.
     factor : int
         Bytes of alpha and beta, or of their real parts; 0: the call is known without them only.
+    threads : int or None
+        The number in force that the plan is for; None: it is the same for all.
     """
     entry = machine().warm
     if (
         entry is None
         or plan.scratch_bytes > BUFFER
         or any(len(shape) > MAX_RANK for shape, _, _ in layouts)
+        or (threads is not None and threads > MOST_THREADS)
     ):
         return
     words = np.zeros(Record.WORDS, np.int64)
-    words[Record.KEY], words[Record.KEEP] = id(key), id(call)
+    words[Record.KEY], words[Record.KEEP] = id(key), id(plan)
     words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
     words[Record.FORM] = how = form(makes=makes, single=single, scaled=scaled)
+    if threads is not None:
+        words[Record.THREADS] = id(threads)
+        _follow_threads(entry.tell)
     words[Record.FACTOR], words[Record.SCRATCH] = factor, plan.scratch_bytes
     for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
         words[place : place + Array.WORDS] = _described(layout)
@@ -108,7 +116,7 @@ def learn(
         if plan.scratch_bytes > SCRATCH:
             _provide(entry.table)
         _table(entry.table)[slot] = words.ctypes.data
-        _records[slot] = _Known(words, (key, call, *(dtype for _, _, dtype in layouts)))
+        _records[slot] = _Known(words, (key, plan, *(dtype for _, _, dtype in layouts)))
         warm.install(entry.run)
     finally:
         _lock.release()
@@ -119,6 +127,13 @@ def plans_of(name: str, base: type) -> Vectorcalled | None:
     call another callable; None where there is no code that could."""
     entry = machine().warm
     return None if entry is None else entry.plan(name, base)
+
+
+@cache
+def _follow_threads(tell: Callable[[int, int], None]) -> None:
+    """Let generated code know how many threads are in force."""
+    tell(Foreign.SCOPED, id(scoped))
+    follow(lambda number: tell(Foreign.THREADS, id(number)))
 
 
 def forget() -> None:

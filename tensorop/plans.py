@@ -12,11 +12,11 @@ from typing import Any
 
 from tensorop import executable, plan_store
 from tensorop.errors import whole
-from tensorop.executable import Executable, Planner, Stage, are_too_many, threads_for
+from tensorop.executable import Executable, Planner, Single, Stage, are_too_many, threads_for
 from tensorop.ir import Schedule, TensorOp
 from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
-from tensorop.runtime import Prepared, run
+from tensorop.runtime import run
 from tensorop.threads import get_num_threads
 
 __all__ = [
@@ -132,9 +132,10 @@ def _preference(op: TensorOp) -> tuple[float, Sequence[int]]:
     return found
 
 
-def single_plan(runnable: Runnable) -> tuple[Prepared, tuple[int, int, int, int]] | None:
-    """See `Executable.single`; None for what is no `Executable`."""
-    return runnable.single() if isinstance(runnable, Executable) else None
+def single_plan(runnable: Runnable, threads: int | None = None) -> Single | None:
+    """See `Executable.single`; None for what is none, for no number of threads."""
+    single = getattr(runnable, "single", None)
+    return single(threads) if single else None
 
 
 def cache_clear() -> None:

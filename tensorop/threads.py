@@ -12,7 +12,7 @@ number gives the same bits, however many threads are free to help at the moment.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
@@ -21,7 +21,7 @@ from tensorop.limits import available_cpus
 
 MOST = 1024  # threads: who asks for more gets so many
 
-_scoped: ContextVar[int | None] = ContextVar("tensorop threads", default=None)
+scoped: ContextVar[int | None] = ContextVar("tensorop threads", default=None)
 
 
 class _Process:
@@ -38,6 +38,7 @@ class _Process:
 
 
 _process = _Process()
+_followers: list[Callable[[int], None]] = []
 
 
 def get_num_threads() -> int:
@@ -54,7 +55,7 @@ def get_num_threads() -> int:
     ...     get_num_threads()
     2
     """
-    return _scoped.get() or _process.get()
+    return scoped.get() or _process.get()
 
 
 def set_num_threads(n: int) -> None:
@@ -79,6 +80,14 @@ def set_num_threads(n: int) -> None:
     >>> set_num_threads(before)
     """
     _process.chosen = _checked(n)
+    for tell in _followers:
+        tell(_process.chosen)
+
+
+def follow(tell: Callable[[int], None]) -> None:
+    """Have the number for the whole process told: now, and whenever it is set."""
+    _followers.append(tell)
+    tell(_process.get())
 
 
 def threads(n: int) -> AbstractContextManager[None]:
@@ -102,11 +111,11 @@ def threads(n: int) -> AbstractContextManager[None]:
 
 @contextmanager
 def _with_threads(n: int) -> Iterator[None]:
-    token = _scoped.set(n)
+    token = scoped.set(n)
     try:
         yield
     finally:
-        _scoped.reset(token)
+        scoped.reset(token)
 
 
 def _checked(n: int) -> int:

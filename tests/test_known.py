@@ -20,8 +20,9 @@ import pytest
 
 import tensorop
 from tensorop import known, warm
+from tensorop.executable import threads_for
 from tensorop.jit.entry import machine
-from tensorop.jit.warm import COUNT, MAX_RANK, SCRATCH, SLOTS, Table, array_api
+from tensorop.jit.warm import COUNT, MAX_RANK, MOST_THREADS, SCRATCH, SLOTS, Table, array_api
 from tensorop.memory import LARGE
 
 SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
@@ -227,6 +228,38 @@ def test_more_calls_than_there_is_room_for() -> None:
         assert tensorop.einsum(spec, np.ones((n, 2)), b).sum() == 6 * n
 
 
+def test_what_threads_share_is_known_by_their_number() -> None:
+    n = 128
+    a, out = np.random.default_rng(3).random((n, n)), np.zeros((n, n))
+    assert threads_for(tensorop.compile("ij,jk->ik", a, a).steps[0].op, None) is None
+    before = tensorop.get_num_threads()
+
+    def call() -> None:
+        tensorop.matmul(a, a, out=out)
+
+    try:
+        for number in (1, 2, 3):
+            tensorop.set_num_threads(number)
+            assert frames_of(call), "another number has another plan"
+            for _ in range(8):
+                call()
+            assert not frames_of(call)
+            np.testing.assert_allclose(out, a @ a)
+        tensorop.set_num_threads(2)
+        assert not frames_of(call)
+        with tensorop.threads(3):
+            assert not frames_of(call)
+            with tensorop.threads(1):
+                assert not frames_of(call)
+            with tensorop.threads(4):
+                assert frames_of(call)
+        tensorop.set_num_threads(MOST_THREADS + 1)
+        for _ in range(5):
+            assert frames_of(call), "Python may have several objects for such a number"
+    finally:
+        tensorop.set_num_threads(before)
+
+
 def test_what_is_not_learnt() -> None:
     teach("ij,jk->ik", np.ones((400, 400)), np.ones((400, 400)))  # large
     n = int(LARGE**0.5) // 2
@@ -241,7 +274,7 @@ def test_panels_lie_in_buffers() -> None:
     a = np.random.default_rng(1).random((48, 48)) + 1j
     plan = tensorop.compile("ij,jk->ik", a, a)
     (executable,) = plan.executables
-    assert executable.single()[0].scratch_bytes > SCRATCH
+    assert executable.single(1)[0].scratch_bytes > SCRATCH
     plan(a, a), plan(a, a)
     in_use = known._table(machine().warm.table)[Table.BUFFERS + 1 :: 2]
     assert len(in_use) == COUNT
