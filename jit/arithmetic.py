@@ -84,7 +84,7 @@ class Arithmetic:
         if self.element.parts == 2:
             even = list(range(0, 2 * self.lanes, 2))
             return tuple(
-                self.builder.shuffle_vector(raw, raw, _indices([i + odd for i in even]))
+                self.builder.shuffle_vector(raw, raw, indices([i + odd for i in even]))
                 for odd in (0, 1)
             )
         return (self._widen(raw),)
@@ -147,7 +147,7 @@ class Arithmetic:
                 self.lanes + spot if owner == vector else old if owner < vector else 0
                 for (owner, spot), old in zip(spots, before, strict=True)
             ]
-            gathered = self.builder.shuffle_vector(gathered, loaded, _indices(lanes))
+            gathered = self.builder.shuffle_vector(gathered, loaded, indices(lanes))
         return (gathered,)
 
     def scatter(self, value: Number, address: Value, step: Value) -> None:
@@ -198,7 +198,7 @@ class Arithmetic:
                 pair = self.builder.insert_element(pair, part, Whole(INT32, i))
             return pair
         order = [i + odd * self.lanes for i in range(self.lanes) for odd in (0, 1)]
-        return self.builder.shuffle_vector(value[0], value[1], _indices(order))
+        return self.builder.shuffle_vector(value[0], value[1], indices(order))
 
     def _widen(self, raw: Value) -> Value:
         if self.element.half:
@@ -249,7 +249,7 @@ class Arithmetic:
                 while lanes > 2:
                     lanes //= 2
                     low, high = (
-                        self.builder.shuffle_vector(raw, raw, _indices(list(half)))
+                        self.builder.shuffle_vector(raw, raw, indices(list(half)))
                         for half in (range(lanes), range(lanes, 2 * lanes))
                     )
                     taken = code.nonzero(code.builder.and_(count, code.int(lanes)))
@@ -298,6 +298,24 @@ class Arithmetic:
         (ar, ai), (br, bi), (cr, ci) = a, b, c
         real, imaginary = self._fma(ar, br, cr), self._fma(ar, bi, ci)
         return self._fma(self.builder.fneg(ai), bi, real), self._fma(ai, br, imaginary)
+
+    # sums of products, which may have parts of their own while they grow
+
+    @property
+    def sum_parts(self) -> int:
+        return self.element.parts
+
+    @property
+    def empty_sum(self) -> Number:
+        return self.zero
+
+    def accumulate(self, a: Number, b: Number, sums: Number) -> Number:
+        """The sum with a * b added."""
+        return self.fma(a, b, sums)
+
+    def total(self, sums: Number) -> Number:
+        """The number that a finished sum is."""
+        return sums
 
     def neg(self, a: Number) -> Number:
         return tuple(
@@ -380,7 +398,7 @@ class Arithmetic:
     def _extract(self, part: Value, lanes: range) -> Value:
         if len(lanes) == 1:
             return self.builder.extract_element(part, Whole(INT32, lanes[0]))
-        return self.builder.shuffle_vector(part, part, _indices(list(lanes)))
+        return self.builder.shuffle_vector(part, part, indices(list(lanes)))
 
 
 def _constant(scalar: ir.Type, lanes: int, value: float) -> Literal:
@@ -396,7 +414,7 @@ def _numbers(scalar: ir.Type, values: Sequence[int]) -> Literal:
     return Literal(vector_type(scalar, len(values)), f"<{', '.join(texts)}>")
 
 
-def _indices(lanes: list[int]) -> Literal:
+def indices(lanes: list[int]) -> Literal:
     return _numbers(INT32, lanes)
 
 

@@ -34,8 +34,9 @@ from tensorop.jit.gemm_tile import (
     TileProduct,
     multiples_of,
 )
+from tensorop.jit.long_integers import LongIntegers
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import middle_columns, tail_columns
+from tensorop.jit.tiles import in_halves, middle_columns, tail_columns
 
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
 LONG_ROW = 4096  # bytes of a row of B along K
@@ -273,7 +274,8 @@ class _MacroKernel:
             ahead=self.a_ahead if whole else 0,
             multiples=self.a_multiples,
         )
-        vector = Arithmetic(code, accumulator, lanes)
+        halves = lanes > 1 and in_halves(self.target, accumulator)
+        vector = (LongIntegers if halves else Arithmetic)(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
         direct_left = count is not None and columns.columns > tail

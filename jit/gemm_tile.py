@@ -256,7 +256,7 @@ class TileProduct:
         zeros = [
             part
             for _ in range(self.rows.vectors * self.columns.columns)
-            for part in self.vector.zero
+            for part in self.vector.empty_sum
         ]
         values = [*(walk.address for walk in self.walks), *zeros]
         if blocks is not None:
@@ -267,10 +267,10 @@ class TileProduct:
             if errand is not None:
                 errand(self.code.int(0), self.columns.columns)
             values = self._block(values, depth, unroll)
-        return self._numbers(values[len(self.walks) :])
+        return [*map(self.vector.total, self._numbers(values[len(self.walks) :]))]
 
     def _numbers(self, flat: Sequence[Value]) -> list[Number]:
-        parts = self.vector.element.parts
+        parts = self.vector.sum_parts
         return [tuple(flat[i : i + parts]) for i in range(0, len(flat), parts)]
 
     # Loops over K. They carry the addresses that they walk and the sums.
@@ -368,5 +368,5 @@ class TileProduct:
         for column in range(self.columns.columns):
             b = self.vector.splat(self.columns.load(self.scalar, pointers, column))
             for vector in a:
-                after.append(self.vector.fma(vector, b, sums[len(after)]))
+                after.append(self.vector.accumulate(vector, b, sums[len(after)]))
         return after

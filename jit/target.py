@@ -38,6 +38,12 @@ class Target(NamedTuple):
     free_masks: bool
     half: bool
 
+    @property
+    def multiplies_halves(self) -> bool:
+        """Vectors of 32-bit integers are multiplied by an instruction, and none multiplies those of
+        64-bit ones: so it is with AVX2."""
+        return self.vector_bytes == 32
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of the given size in one vector register, at least 1."""
         return max(1, self.vector_bytes // element_bytes)

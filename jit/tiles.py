@@ -35,6 +35,7 @@ _WIDE = (
 )  # fmt: skip
 _NARROW = (Tile(2, 4), Tile(1, 8), Tile(1, 4))
 _COMPLEX = (Tile(1, 4), Tile(1, 2))
+_HALVES = (Tile(2, 3), Tile(1, 4), Tile(1, 2))
 
 # (registers, multiply-add exists, parts of a number) -> tiles, best first. Complex tiles hold two
 # accumulators a position; without multiply-add a product needs a register of its own.
@@ -57,7 +58,14 @@ def tiles(target: Target, element: Element) -> tuple[Tile, ...]:
         return _FLOAT[target.registers, target.fma, element.parts]
     if element.part == 1 and element.kind != "b":  # no 8-bit multiply: widened, twice the registers
         return _NARROW
+    if in_halves(target, element):
+        return _HALVES
     return _WIDE if target.registers >= 32 else _NARROW
+
+
+def in_halves(target: Target, element: Element) -> bool:
+    """Whether products are summed as those of `jit/long_integers.py`."""
+    return element.kind in "iu" and element.part == 8 and target.multiplies_halves
 
 
 def cycles(target: Target, element: Element, tile: Tile) -> float:

@@ -44,7 +44,8 @@ def random_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) 
     if dtype == "bool":
         return rng.random(shape) < 0.3
     if kind.kind in "iu":
-        return rng.integers(0, 7, shape).astype(kind) - kind.type(3)
+        full = np.iinfo(kind)  # products wrap
+        return rng.integers(full.min, full.max, shape, kind, endpoint=True)
     values = rng.standard_normal(shape)
     if kind.kind == "c":
         values = values + 1j * rng.standard_normal(shape)
@@ -327,7 +328,7 @@ def test_epilogue_after_the_last_block_only(dtype: str, store: Any, target: Targ
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool", "longdouble"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "uint64", "bool", "longdouble"])
 @pytest.mark.parametrize("reduce", [False, True])
 def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -> None:
     tile = tiles(target, element(dtype))[0]
@@ -343,7 +344,7 @@ def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool", "longdouble"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "uint64", "bool", "longdouble"])
 @pytest.mark.parametrize("reduce", [False, True])
 def test_consecutive_columns(dtype: str, reduce: bool, target: Target) -> None:
     for tile in tiles(target, element(dtype))[:2]:
