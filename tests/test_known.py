@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -24,6 +25,7 @@ from tensorop.executable import threads_for
 from tensorop.jit.entry import machine
 from tensorop.jit.warm import COUNT, MAX_RANK, MOST_THREADS, SCRATCH, SLOTS, Table, array_api
 from tensorop.memory import LARGE
+from tests.known_calls import Calls, differs
 
 SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
 DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
@@ -371,6 +373,11 @@ def frames_of(call: Any) -> list[str]:
     finally:
         sys.setprofile(None)
     return names[1:]
+
+
+def test_random_calls_do_the_same_by_generated_code_and_by_python() -> None:
+    for call in islice(Calls(1), 2500):
+        assert not differs(call)
 
 
 def test_no_frame_of_python() -> None:
