@@ -14,7 +14,7 @@ from math import ceil, prod
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
-from tensorop.optimizer.batch import blocks_of
+from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -216,6 +216,10 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     followed = follows(op, machine)
     for t in range(len(op.tensors)):
         mine = _bytes(op, t)
+        # Parts of an item that are each on another page are got at one by one.
+        apart = [d.size for d in op.dimensions if abs(d.strides[t]) * kind.size >= PAGE]
+        if not any(abs(d.strides[t]) * kind.size >= PAGE for d in batch):
+            total += op.size_of(DimType.C) * prod(apart) * _walk(prod(apart), PAGE)
         shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
         again = min(LINE // kind.size, prod(d.size for d in shared))
         if again > 1 and not asked and not followed:
@@ -281,16 +285,31 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
         whole, left = ceil(lane.size / lanes), 0
     around = outside * op.size_of(DimType.C) / lane.size
     work = around * (whole * (plain + apart) + left * plain + ceil(lane.size / block) * CALL)
-    memory = _transfer(held, held, machine)
+    memory = _transfer(held, held, machine) + _come_back_to(op, (m, n), blocks, machine)
     asked = blocks.whole and block < lane.size
     followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
     begun = 0.0 if followed else ASKED if asked else 1.0
-    for tensor, step in enumerate(lane.strides):
-        run, mine = block * step * kind.size, _bytes(op, tensor)
+    # A block has a part of each row of the tensors, which are as far apart as they are long.
+    rows = [_bytes(op, t) / (lane.size * step * kind.size) for t, step in enumerate(lane.strides)]
+    for count, step in zip(rows, lane.strides, strict=True):
+        run, length = block * step * kind.size, lane.size * step * kind.size
         if run < PAGE:
-            lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(mine, machine)]
-            memory += begun * mine / max(run, LINE) * lines
+            lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
+            walk = _walk(ceil(sum(rows)), length)
+            memory += count * length / run * (begun * lines + walk)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def _come_back_to(
+    op: TensorOp, sizes: tuple[int, int], blocks: BatchBlocks, machine: Machine
+) -> float:
+    """Cycles to read a side of a batch again for every block of the other one, which lies outside
+    the loop over the batch."""
+    total = 0.0
+    for tensor, (size, block) in enumerate(zip(sizes[::-1], (blocks.n, blocks.m), strict=True)):
+        side = _bytes(op, tensor)
+        total += (ceil(size / block) - 1) * _transfer(side, side, machine)
+    return total
 
 
 def _apart(step: int, lanes: int) -> float:
