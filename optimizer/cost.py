@@ -54,7 +54,7 @@ ITEM = 830.0  # one matrix product of a batch: packing and calls for small panel
 ITEM_READ = 415.0  # the same, where columns are read where they lie
 TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
 LOADED = (0.2, 1.2)
-GATHER = 2.5  # an element of a vector of the batch whose elements are apart
+GATHER = 1.0  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
@@ -290,12 +290,13 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
     begun = 0.0 if followed else ASKED if asked else 1.0
     # A block has a part of each row of the tensors, which are as far apart as they are long.
-    rows = [_bytes(op, t) / (lane.size * step * kind.size) for t, step in enumerate(lane.strides)]
-    for count, step in zip(rows, lane.strides, strict=True):
-        run, length = block * step * kind.size, lane.size * step * kind.size
+    lengths = [lane.size * step * kind.size for step in lane.strides]
+    counts = [_bytes(op, t) / length for t, length in enumerate(lengths)]
+    for count, length in zip(counts, lengths, strict=True):
+        run = length / lane.size * block
         if run < PAGE:
             lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
-            walk = _walk(ceil(sum(rows)), length)
+            walk = _walk(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
     return max(work, memory) + BESIDE * min(work, memory)
 
