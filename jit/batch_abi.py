@@ -1,5 +1,5 @@
-"""What batch kernels there are, and the words of their descriptor: for the generator
-(jit/batch.py), and for whoever chooses kernels and writes descriptors."""
+"""What kernels for batches of small products there are, and the words of their descriptor: for the
+generators (jit/batch.py, jit/items.py), and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
 BatchAccess = Literal["unit", "strided"]
-LONGEST = 4  # rows and columns of a tile at most
+LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch
+WIDEST = 8  # columns of a tile at most, where items come one after the other
 
 
 class BatchWord(IntEnum):
@@ -31,6 +32,11 @@ class BatchWord(IntEnum):
     OUT_N = 10
     OUT_X = 11
     WORDS = 12
+
+    @classmethod
+    def strides(cls) -> tuple[BatchWord, ...]:
+        """Those that are strides."""
+        return tuple(word for word in cls if cls.IN0_M <= word < cls.WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,36 @@ class BatchKernel:
         """Matrices that one vector holds an element of."""
         kind = element(self.dtype)
         return target.lanes(kind.accumulator.part) if kind.vectorises else 1
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsKernel:
+    """Products of one dtype and tile, one item of the batch after the other.
+
+    width: elements of a tile along M, consecutive in in0 and out, of which M is a multiple.
+    columns: of a tile; N is a multiple of them.
+    """
+
+    dtype: str
+    width: int
+    columns: int
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        return f"items_{self.dtype}_{self.width}x{self.columns}"
+
+
+def exact_tile(m: int, n: int, dtype: str, target: Target) -> tuple[int, int] | None:
+    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest; None where their rows
+    are no multiple of a quarter of a vector."""
+    lanes = target.lanes(element(dtype).part)
+    widths = [w for w in (2 * lanes, lanes, lanes // 2, lanes // 4) if w > 1 and m % w == 0]
+    if not widths:
+        return None
+    vectors = max(1, widths[0] // lanes)
+    most = min(WIDEST, (target.registers - 2) // vectors - 1)
+    return widths[0], max(c for c in range(1, most + 1) if n % c == 0)
 
 
 def tile_of(m: int, n: int, dtype: str, target: Target) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from tensorop.jit import batch, copy, gemm, stream_loops, touch
-from tensorop.jit.batch_abi import BatchKernel
+from tensorop.jit import batch, copy, gemm, items, stream_loops, touch
+from tensorop.jit.batch_abi import BatchKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.kernel import Kernel
@@ -20,6 +20,7 @@ _GENERATORS: dict[type, Callable[[Any, Target], ir.Module]] = {
     BatchKernel: batch.generate,
     CopyKernel: copy.generate,
     GemmKernel: gemm.generate,
+    ItemsKernel: items.generate,
     StreamKernel: stream_loops.generate,
     TouchKernel: touch.generate,
 }

@@ -1,6 +1,12 @@
-"""Block lengths that cut a size evenly."""
+"""Block lengths that cut a size evenly, and how long a call may last."""
 
 from __future__ import annotations
+
+from tensorop.jit.elements import Element
+from tensorop.optimizer.machine import Machine
+
+CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 10 ms
+CALL_SCALARS = 5_000_000  # the same without vectors
 
 
 def ceiling(size: int, part: int) -> int:
@@ -16,3 +22,11 @@ def balanced(size: int, largest: int, multiple: int) -> int:
         return size
     count = -(-size // largest)
     return ceiling(ceiling(size, count), multiple) * multiple
+
+
+def call_work(machine: Machine, kind: Element) -> int:
+    """Multiply-adds in one kernel call, so that it does not last: between calls the driver looks
+    for interruption."""
+    if not (kind.is_float and kind.vectorises):
+        return CALL_SCALARS
+    return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2

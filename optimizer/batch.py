@@ -29,8 +29,7 @@ from tensorop.ir import (
 )
 from tensorop.jit.batch_abi import BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
-from tensorop.optimizer.balance import balanced, ceiling
-from tensorop.optimizer.blocked import call_work
+from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches

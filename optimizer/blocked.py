@@ -43,7 +43,7 @@ from tensorop.ir import (
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
 from tensorop.jit.tiles import choose_tile
-from tensorop.optimizer.balance import balanced, ceiling
+from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -340,15 +340,3 @@ def block_sizes(
     work = max(1, call_work(machine, kind) // (mc * kc))
     nc = max(nr, min(nc, work))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
-
-
-CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 10 ms
-CALL_SCALARS = 5_000_000  # the same without vectors
-
-
-def call_work(machine: Machine, kind: Element) -> int:
-    """Multiply-adds in one kernel call, so that it does not last: between calls the driver looks
-    for interruption."""
-    if not (kind.is_float and kind.vectorises):
-        return CALL_SCALARS
-    return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.tiles import Tile, tiles
+from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 
@@ -82,7 +83,7 @@ def alternatives(
     if not is_product(op):
         return []
     if decision == "regime":
-        return [replace(choice, regime=regime) for regime in regimes(op)]
+        return [replace(choice, regime=regime) for regime in regimes(op, machine)]
     if choice.regime != "blocked":
         return []
     kind = element(op.dtype)
@@ -104,10 +105,11 @@ def is_product(op: TensorOp) -> bool:
     return op.main in CONTRACTIONS and all(op.size_of(t) > 1 for t in sides)
 
 
-def regimes(op: TensorOp) -> tuple[str, ...]:
+def regimes(op: TensorOp, machine: Machine) -> tuple[str, ...]:
     """The kinds of schedule that a matrix product can have."""
     along_lanes = ("batch",) if lane_dimension(op) is not None else ()
-    return ("stream", "nest", "blocked", *along_lanes)
+    in_items = ("items",) if items_of(op, machine) is not None else ()
+    return ("stream", "nest", "blocked", *along_lanes, *in_items)
 
 
 def check(op: TensorOp, choice: Choice, machine: Machine) -> None:
@@ -116,7 +118,7 @@ def check(op: TensorOp, choice: Choice, machine: Machine) -> None:
     flags = (None, False, True)
     right = (
         (is_product(op) or choice == replace(MODEL, orders=choice.orders))
-        and choice.regime in (None, *regimes(op))
+        and choice.regime in (None, *regimes(op, machine))
         and choice.tile in allowed
         and choice.swapped in flags
         and choice.rows_first in flags

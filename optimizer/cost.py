@@ -15,6 +15,7 @@ from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
+from tensorop.optimizer.items import Items
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -54,6 +55,10 @@ ITEM = 830.0  # one matrix product of a batch: packing and calls for small panel
 ITEM_READ = 415.0  # the same, where columns are read where they lie
 TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
 LOADED = (0.2, 1.2)
+FINISHED = 9.0  # a tile that fits an item; STEP: of K; LOAD: an element or vector of it
+STEP = 1.2
+LOAD = 0.4
+STORED_WHOLE = 1.0  # a vector of it
 GATHER = 1.0  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
@@ -298,6 +303,18 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
             lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
             walk = _walk(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
+    return max(work, memory) + BESIDE * min(work, memory)
+
+
+def items_cycles(items: Items, machine: Machine) -> float:
+    """Batches of matrix products, one after the other in a call."""
+    op, lanes = items.op, machine.lanes(items.op.dtype)
+    m, n, k, count = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    vectors, columns = ceil(items.width / lanes), items.columns
+    step = STEP + max(vectors * columns * PRODUCT, (vectors + columns) * LOAD)
+    tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
+    work = count * m / items.width * n / columns * tile
+    memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 

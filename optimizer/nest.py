@@ -30,8 +30,8 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.balance import balanced
-from tensorop.optimizer.blocked import call_work, epilogue_of, kernel_dtype
+from tensorop.optimizer.balance import balanced, call_work
+from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange

@@ -4,6 +4,7 @@
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
         batch        many small products, vectors along the batch (batch.py)
+        items        the same, one after the other (items.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
@@ -32,6 +33,7 @@ from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
+from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.machine import SHARE_WORK, Machine
 from tensorop.optimizer.nest import nest
 from tensorop.optimizer.normalise import normalise
@@ -139,6 +141,8 @@ def _scheduled(
         return permute(op, machine, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
+    if regime.name == "items" and (items := items_of(op, machine)) is not None:
+        return itemised(items, machine, threads)
     if regime.name == "blocked":
         oriented = passes.run(orient, op, machine.lanes(op.dtype))
         swapped = choice.swapped

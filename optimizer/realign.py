@@ -27,12 +27,14 @@ from tensorop.optimizer.cost import (
     batch_cycles,
     bound_cycles,
     direct_cycles,
+    items_cycles,
     least_cycles,
     permuted_cycles,
     product_cycles,
     stream_cycles,
 )
 from tensorop.optimizer.fuse import fused
+from tensorop.optimizer.items import items_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
@@ -158,6 +160,8 @@ def cycles(op: TensorOp, machine: Machine) -> float:
         return permuted_cycles(op, machine)
     if regime == "batch":
         return batch_cycles(op, machine)
+    if regime == "items" and (items := items_of(op, machine)) is not None:
+        return items_cycles(items, machine)
     if op.main in CONTRACTIONS and regime != "stream":
         return (direct_cycles if regime == "nest" else product_cycles)(op, machine)
     if not op.dimensions:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
-from tensorop.optimizer.cost import SHORT, batch_cycles, direct_cycles, product_cycles
+from tensorop.optimizer.cost import (
+    SHORT,
+    batch_cycles,
+    direct_cycles,
+    items_cycles,
+    product_cycles,
+)
 from tensorop.optimizer.direct import direct
+from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 
@@ -38,11 +46,15 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
     straight = direct(op, machine)
-    if lane_dimension(op) is not None:
-        as_matrices = product_cycles if straight is None else direct_cycles
-        if batch_cycles(op, machine) < as_matrices(op, machine):
-            return Regime("batch", "the batch is consecutive, and matrices are small")
-    elif _prefers_batch(op, machine):
+    as_matrices = product_cycles if straight is None else direct_cycles
+    items = items_of(op, machine)
+    least = math.inf if items is None else items_cycles(items, machine)
+    along_batch = lane_dimension(op) is not None
+    if along_batch and batch_cycles(op, machine) < min(least, as_matrices(op, machine)):
+        return Regime("batch", "the batch is consecutive, and matrices are small")
+    if least < as_matrices(op, machine):
+        return Regime("items", "matrices are small, and a kernel fits them exactly")
+    if not along_batch and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     if straight is not None:
         return Regime("nest", straight)

@@ -14,7 +14,7 @@ from tensorop.bind_copies import CopyWords
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
 from tensorop.ir import BIAS, Call, DimType, ExecType, Loop, Pack, Schedule, Step
 from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, When
-from tensorop.jit.batch_abi import BatchKernel, BatchWord
+from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.image import REFERENCE
@@ -183,7 +183,7 @@ class _Binder(CopyWords):
             return self._gemm_words(call)
         if isinstance(call.kernel, CopyKernel):
             return self._copy_words(call)
-        if isinstance(call.kernel, BatchKernel):
+        if isinstance(call.kernel, (BatchKernel, ItemsKernel)):
             return self._batch_words(call)
         if isinstance(call.kernel, TouchKernel):
             return self._touch_words(call)

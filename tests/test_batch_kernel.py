@@ -19,7 +19,7 @@ from tensorop.bind import bind
 from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, Slot
-from tensorop.jit.batch_abi import BatchKernel, BatchWord, tile_of
+from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel, exact_tile, tile_of
 from tensorop.jit.compiler import assembly
 from tensorop.jit.generate import generate
 from tensorop.jit.image import KERNEL, REFERENCE
@@ -28,6 +28,7 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched
+from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.lanes import lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
@@ -65,8 +66,9 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDAr
     return (abs(numbers) if kind.kind in "ub" else numbers).astype(kind)
 
 
-def check(kernel: BatchKernel, target: Target, case: Case) -> None:
-    """Run a kernel on small integers, whose sums are exact, and compare."""
+def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None:
+    """Run a kernel on small integers, whose sums are exact, and compare. Matrices lie between each
+    other, or one after the other with their columns outside their rows."""
     rng = np.random.default_rng([case.m, case.n, case.k, case.x])
     shapes = [(case.m, case.k, case.x), (case.k, case.n, case.x), (case.m, case.n, case.x)]
     blocks, words = [], np.zeros(BatchWord.WORDS, np.int64)
@@ -79,6 +81,9 @@ def check(kernel: BatchKernel, target: Target, case: Case) -> None:
         item = given_.dtype.itemsize
         line = shape[2] * apart * item
         strides = (line, shape[0] * line, apart * item)  # the second axis outside the first
+        if isinstance(kernel, ItemsKernel):
+            matrix = shape[0] * shape[1]
+            strides = (item, shape[0] * item, (matrix + apart - 1) * item)
         blocks.append(Block(given_, strides, case.at_end, key))  # type: ignore[arg-type]
         first = BatchWord.IN0_M + 3 * key
         words[first : first + 3] = strides
@@ -100,11 +105,16 @@ def check(kernel: BatchKernel, target: Target, case: Case) -> None:
 
 
 def expect(
-    kernel: BatchKernel, case: Case, in0: NDArray[Any], in1: NDArray[Any], out: NDArray[Any]
+    kernel: BatchKernel | ItemsKernel,
+    case: Case,
+    in0: NDArray[Any],
+    in1: NDArray[Any],
+    out: NDArray[Any],
 ) -> NDArray[Any]:
     wide = np.dtype(bool) if out.dtype == bool else wider(out.dtype)
     a, b = (x.astype(wide) for x in (in0, in1))
-    a, b = a.conj() if kernel.conj0 else a, b.conj() if kernel.conj1 else b
+    if isinstance(kernel, BatchKernel):
+        a, b = a.conj() if kernel.conj0 else a, b.conj() if kernel.conj1 else b
     result = np.einsum("mkx,knx->mnx", a, b)
     if out.dtype == bool:
         reads = not case.first or case.beta is not None
@@ -154,6 +164,51 @@ def test_items_apart(apart: tuple[int, int, int], dtype: str, target: Target) ->
 def test_conjugates(dtype: str, conj: tuple[bool, bool]) -> None:
     kernel = BatchKernel(dtype, 2, 2, conj0=conj[0], conj1=conj[1])
     check(kernel, current_target(), Case(2, 3, 3, 11))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint64"])
+def test_items_one_after_the_other(dtype: str, target: Target) -> None:
+    """Every width, one tile or several; nothing before, between or after the items is touched."""
+    lanes = target.lanes(numpy_dtype(dtype).itemsize)
+    for width in {max(1, lanes // 4), max(1, lanes // 2), lanes, 2 * lanes}:
+        kernel = ItemsKernel(dtype, width, 3)
+        for m, n, k, x, apart in (
+            (1, 3, 1, 1, 1),
+            (1, 3, 5, 7, 2),
+            (2, 6, 2, 3, 1),
+            (3, 9, 4, 2, 3),
+        ):
+            for at_end in (True, False):
+                case = Case(m * width, n, k, x, (apart, 1, apart), at_end=at_end)
+                check(kernel, target, case)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("alpha", [None, 2.0])
+@pytest.mark.parametrize("beta", [None, 3.0])
+@pytest.mark.parametrize("first", [True, False])
+def test_updates_of_items(
+    dtype: str, alpha: float | None, beta: float | None, first: bool, target: Target
+) -> None:
+    lanes = target.lanes(numpy_dtype(dtype).itemsize)
+    case = Case(2 * lanes, 4, 3, 5, alpha=alpha, beta=beta, first=first)
+    check(ItemsKernel(dtype, lanes, 2), target, case)
+
+
+@given(st.integers(1, 70), st.integers(1, 40), st.sampled_from(["float32", "float64", "int8"]))
+def test_tiles_fit_the_items(m: int, n: int, dtype: str) -> None:
+    for target in (param.values[0] for param in TARGETS):
+        tile = exact_tile(m, n, dtype, target)
+        lanes = target.lanes(numpy_dtype(dtype).itemsize)
+        if tile is None:
+            assert m % max(2, lanes // 4)
+            continue
+        width, columns = tile
+        vectors = max(1, width // lanes)
+        assert m % width == 0 and n % columns == 0
+        assert vectors * (columns + 1) + 1 <= target.registers
 
 
 def test_gathers_only_what_it_can() -> None:
@@ -214,6 +269,50 @@ def test_schedules(dtype: str, threads: int) -> None:
         execute(schedule, buffers, threads)
         np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
     assert cut > 10 and touched > 3 and parts > 10
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_schedules_of_items(dtype: str, threads: int) -> None:
+    """Items in any order of up to three batch dimensions, some between each other, either side that
+    of the vectors, asked for or not."""
+    rng, T = np.random.default_rng(threads), DimType
+    exchanged = touched = 0
+    for i in range(60):
+        m, n, k = (int(rng.choice((2, 3, 4, 5, 8, 12, 16))) for _ in range(3))
+        kinds = [T.M, T.N, T.K, *([T.C] * int(rng.integers(1, 4)))]
+        sizes = [m, n, k, *(int(rng.integers(2, 9)) for _ in kinds[4:]), int(rng.integers(2, 200))]
+        present = {T.M: (1, 0, 1), T.N: (0, 1, 1), T.K: (1, 1, 0), T.C: (1, 1, 1)}
+        fastest = int(rng.integers(2))  # M or N
+        strides = [[0] * len(kinds) for _ in range(3)]
+        buffers = []
+        for tensor in range(3):
+            inner = [fastest, len(kinds) - 1][: 1 + i % 2]
+            step = 1
+            for j in (*inner, *(x for x in rng.permutation(len(kinds)) if x not in inner)):
+                if present[kinds[j]][tensor]:
+                    strides[tensor][j] = step
+                    step *= sizes[j]
+            buffers.append(values(rng, (step,), dtype))
+        rows_ = zip(kinds, sizes, zip(*strides, strict=True), strict=True)
+        tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+        op = TensorOp(tensors, tuple(Dimension(*row) for row in rows_), Primitive.GEMM)
+        machine = SMALL._replace(l1=1 << 20, streams=4)
+        items = items_of(op, machine)
+        if items is None:
+            assert sizes[fastest] % max(2, machine.lanes(dtype) // 4)
+            continue
+        assert items.swapped == (fastest == 1)
+        schedule = itemised(items, machine, threads)
+        schedule.verify()
+        exchanged += items.swapped
+        calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
+        touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+    assert exchanged > 5 and touched > 2
 
 
 def test_half_types_are_not_rounded_on_the_way() -> None:

@@ -1,0 +1,96 @@
+"""Batches of small matrix products, one after the other in one kernel call (see jit/items.py).
+
+    C               SHARED     further batch dimensions
+      X  xc         SHARED     the batch dimension that is nearest in out
+        items kernel over M, N, K and X
+
+Where the items lie in short rows between each other, a block of them is asked for at a time.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from tensorop.ir import CONTRACTIONS, Axis, Call, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.jit.batch_abi import ItemsKernel, exact_tile
+from tensorop.jit.elements import element
+from tensorop.optimizer.balance import balanced, call_work
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.touch import touch_block, touches
+
+
+class Items(NamedTuple):
+    """How a batch fits a kernel. op: in0 is the vector side; swapped: it was in1."""
+
+    op: TensorOp
+    swapped: bool
+    width: int
+    columns: int
+
+
+def items_of(op: TensorOp, machine: Machine) -> Items | None:
+    """How the items of a batch fit a kernel; None where they do not, where L1 does not hold one, or
+    there is no batch.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Fused.
+    """
+    kind = element(op.dtype)
+    if op.main not in CONTRACTIONS or not op.of_type(DimType.C):
+        return None
+    if kind.parts > 1 or kind.half or not kind.vectorises or kind.kind == "b":
+        return None
+    if any(len(op.of_type(t)) != 1 for t in (DimType.M, DimType.N, DimType.K)):
+        return None
+    kept = [d for d in op.dimensions if d.type != DimType.C]
+    item = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3))
+    if item * kind.size > machine.l1:
+        return None
+    for swapped in (False, True):
+        turned = exchange(op) if swapped else op
+        (m,), (n,) = turned.of_type(DimType.M), turned.of_type(DimType.N)
+        if m.strides[0] == 1 and m.strides[op.out] == 1:
+            tile = exact_tile(m.size, n.size, op.dtype, machine.target)
+            return None if tile is None else Items(turned, swapped, *tile)
+    return None
+
+
+def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
+    """The schedule of a batch.
+
+    Parameters
+    ----------
+    threads : int
+        Shares to divide the batch into.
+    """
+    op = items.op
+    (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
+    *others, x = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
+    axes = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(others)]
+    kernel = ItemsKernel(op.dtype, items.width, items.columns)
+    body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
+    along = max(1, min(x.size, call_work(machine, element(op.dtype)) // (m.size * n.size * k.size)))
+    asked, block = touch_block(op, machine)
+    if asked == x:
+        along = min(along, block)
+        body = (*touches(op, x, machine), *body)
+    if threads > 1:
+        share = op.size_of(DimType.C) // (4 * threads)
+        along = min(along, max(1, share))
+    how = ExecType.SHARED if threads > 1 else ExecType.SEQ
+    along = balanced(x.size, along, 1)
+    if along < x.size:
+        body = (Loop("X", along, how, body),)
+    for axis in reversed(axes):
+        body = (Loop(axis.name, 1, how, body),)
+    note = f"items: {along} in a call, tile {items.width}x{items.columns}"
+    all_axes = (
+        *axes,
+        *(Axis(d.type.value, d.type, (d,)) for d in (m, n, k)),
+        Axis("X", x.type, (x,)),
+    )
+    return Schedule(op, all_axes, body, shares=threads, swapped=items.swapped, notes=(note,))
