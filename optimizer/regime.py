@@ -65,7 +65,7 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
 
 def _in_blocks(op: TensorOp, machine: Machine) -> bool:
     """Whether the operands already lie as a kernel wants them: blocks without gaps, of some vectors
-    along M, which hold an inner and an outer K."""
+    along M, which hold an inner and an outer K; L2 keeps all that a row of tiles comes back to."""
     kind = element(op.dtype)
     if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
         return False
@@ -81,6 +81,7 @@ def _in_blocks(op: TensorOp, machine: Machine) -> bool:
         read = sorted((abs(d.strides[broadcast]), d.size) for d in (other, *summed))
         whole = all(a[0] * a[1] == b[0] for a, b in pairwise(read))
         fits = vector.size % machine.lanes(op.dtype) == 0 and vector.size <= LONGEST_BLOCK
+        fits &= vector.size * op.size_of(DimType.K) * kind.size <= machine.l2 // 2
         if lies == dense and vector.strides[op.out] == 1 and read[0][0] == 1 and whole and fits:
             return other.size <= LONGEST_BLOCK
     return False

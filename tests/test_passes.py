@@ -19,6 +19,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.parallelise import parallelise
+from tensorop.optimizer.regime import choose
 from tensorop.optimizer.split import Block, Parts, split, split_size
 from tests import strategies
 from tests.strategies import Case
@@ -492,3 +493,17 @@ def test_all_passes_in_turn_keep_the_meaning(case: Case, threads: int) -> None:
     op = fuse(normalise(case.op).op).op
     op = identify(split(op, 16).op).op
     same_meaning(case, parallelise(group(order(op).op, TINY).op, threads).op)
+
+
+@pytest.mark.parametrize(("outer", "name"), [(8, "nest"), (4000, "blocked")])
+def test_blocks_are_read_as_they_lie_while_a_cache_holds_them(outer: int, name: str) -> None:
+    """32 x 32 ones, of which a row of tiles reads all."""
+    dims = (
+        Dimension(T.M, 32, (1, 0, 1)),
+        Dimension(T.N, 32, (0, outer * 32, 32)),
+        Dimension(T.K, outer, (1024, 32, 0)),
+        Dimension(T.K, 32, (32, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    machine = Machine(current_target(), l1=32 << 10, l2=512 << 10, l3=32 << 20)
+    assert choose(TensorOp(tensors, dims, Primitive.GEMM), machine).name == name
