@@ -137,9 +137,13 @@ def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | 
     return ThreeM(op, lambda part: plan_for(part, threads)) if is_three_m(op) else None
 
 
-def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Executable:
-    """The executable of an explicit operation without optimisation."""
-    return Executable(op, threads, Planned(op, optimize=False), plan_for)
+def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable:
+    """The executable of an explicit operation without optimisation; but a half-type sum is rounded
+    once, whatever its loops."""
+    planned = Planned(op, optimize=False)
+    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
+        return Widened(op, lambda part: plan_for(part, threads))
+    return Executable(op, threads, planned, plan_for)
 
 
 def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:

@@ -144,6 +144,22 @@ def test_cast_takes_two_dtypes() -> None:
     np.testing.assert_array_equal(out.reshape(4, 3), np.arange(12).reshape(3, 4).T)
 
 
+def test_half_sums_are_rounded_once_whatever_their_loops() -> None:
+    """Thirty times the same number, in fifteen calls of a kernel."""
+    x, out = np.array([0.9116, 0], np.float16), np.zeros(1, np.float16)
+    operation = TensorOperation(
+        dtype="float16",
+        main="sum",
+        dim_types=["K", "C", "K"],
+        exec_types=["seq", "prim", "prim"],
+        sizes=[15, 1, 2],
+        strides_in0=[0, 0, 0],
+        strides_out=[0, 1, 0],
+    )
+    operation.execute(x, None, out)
+    assert out[0] == np.float16(30 * np.float64(x[0]))
+
+
 @settings(max_examples=examples(120), deadline=None)
 @given(strategies.cases(scalars=False, conjugates=False))
 def test_any_operation_as_written(case: Case) -> None:
