@@ -92,10 +92,11 @@ class ItemsKernel:
 
 
 def exact_tile(m: int, n: int, dtype: str, target: Target) -> tuple[int, int] | None:
-    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest; None where their rows
-    are no multiple of a quarter of a vector."""
+    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest: two vectors wide, or
+    down to a quarter of one where no more are needed; None where there is none."""
     lanes = target.lanes(element(dtype).part)
-    widths = [w for w in (2 * lanes, lanes, lanes // 2, lanes // 4) if w > 1 and m % w == 0]
+    narrow = (lanes, lanes // 2, lanes // 4) if m < 2 * lanes else ()
+    widths = [w for w in (2 * lanes, *narrow) if w > 1 and m % w == 0]
     if not widths:
         return None
     vectors = max(1, widths[0] // lanes)

@@ -31,8 +31,8 @@ class Items(NamedTuple):
 
 
 def items_of(op: TensorOp, machine: Machine) -> Items | None:
-    """How the items of a batch fit a kernel; None where they do not, where L1 does not hold one, or
-    there is no batch.
+    """How the items of a batch fit a kernel; None where they do not, where half of L1 does not hold
+    one, or there is no batch.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def items_of(op: TensorOp, machine: Machine) -> Items | None:
         return None
     kept = [d for d in op.dimensions if d.type != DimType.C]
     item = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3))
-    if item * kind.size > machine.l1:
+    if item * kind.size > machine.l1 // 2:
         return None
     for swapped in (False, True):
         turned = exchange(op) if swapped else op

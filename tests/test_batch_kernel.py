@@ -203,7 +203,7 @@ def test_tiles_fit_the_items(m: int, n: int, dtype: str) -> None:
         tile = exact_tile(m, n, dtype, target)
         lanes = target.lanes(numpy_dtype(dtype).itemsize)
         if tile is None:
-            assert m % max(2, lanes // 4)
+            assert m % (2 * lanes) and (m > 2 * lanes or m % max(2, lanes // 4))
             continue
         width, columns = tile
         vectors = max(1, width // lanes)
@@ -300,7 +300,8 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
         machine = SMALL._replace(l1=1 << 20, streams=4)
         items = items_of(op, machine)
         if items is None:
-            assert sizes[fastest] % max(2, machine.lanes(dtype) // 4)
+            lanes, size = machine.lanes(dtype), sizes[fastest]
+            assert size % (2 * lanes) and (size > 2 * lanes or size % max(2, lanes // 4))
             continue
         assert items.swapped == (fastest == 1)
         schedule = itemised(items, machine, threads)
