@@ -67,7 +67,7 @@ def vectorcalled(name: str, base: type, code: int) -> Vectorcalled | None:
     own_at = at + POINTER
     members = (_Member * 3)(
         _Member(b"__vectorcalloffset__", _A_SIZE, at, _READ_ONLY, None),
-        _Member(b"own", _AN_OBJECT, own_at, 0, None),
+        _Member(b"_own", _AN_OBJECT, own_at, 0, None),
     )
     slots = (_Slot * 3)(_Slot(_TP_CALL, call), _Slot(_TP_MEMBERS, ctypes.addressof(members)))
     size, first = at + 2 * POINTER, ctypes.addressof(slots)
@@ -80,11 +80,11 @@ def vectorcalled(name: str, base: type, code: int) -> Vectorcalled | None:
     kind = make(ctypes.addressof(spec), (base,))
 
     def bind(instance: Any, own: tuple[Any, Any]) -> None:
-        instance.own = own
+        instance._own = own
         ctypes.c_void_p.from_address(id(instance) + at).value = code
 
     probe = object.__new__(kind)
     empty = address_at(probe, at) is None and address_at(probe, own_at) is None
-    probe.own = own = (None, None)
+    probe._own = own = (None, None)
     as_expected = empty and address_at(probe, own_at) == id(own)
     return Vectorcalled(kind, bind, own_at) if as_expected else None

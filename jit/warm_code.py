@@ -134,6 +134,7 @@ def _emit_has_threads(module: ir.Module, target: Target) -> None:
     """Whether a number of threads is the one in force; see `tensorop/threads.py`."""
     code, (wanted,) = function(module, target, "warm.has_threads", "wanted:")
     place, nothing = words(code, 1), ir.Constant(POINTER, None)
+    code.set_word(place, 0, 0)
     scoped = builtin_code.foreign(code, Foreign.SCOPED)
     code.call("PyContextVar_Get", INT32, [scoped, nothing, place])
     value = code.pointer(place, 0)

@@ -9,7 +9,6 @@ Where the items lie in short rows between each other, a block of them is asked f
 
 from __future__ import annotations
 
-from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Axis, Call, DimType, ExecType, Loop, Schedule, Step, TensorOp
@@ -18,7 +17,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.touch import touch_block, touches
+from tensorop.optimizer.touch import item_bytes, touch_block, touches
 
 
 class Items(NamedTuple):
@@ -46,9 +45,7 @@ def items_of(op: TensorOp, machine: Machine) -> Items | None:
         return None
     if any(len(op.of_type(t)) != 1 for t in (DimType.M, DimType.N, DimType.K)):
         return None
-    kept = [d for d in op.dimensions if d.type != DimType.C]
-    item = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3))
-    if item * kind.size > machine.l1 // 2:
+    if item_bytes(op) > machine.l1 // 2:
         return None
     for swapped in (False, True):
         turned = exchange(op) if swapped else op

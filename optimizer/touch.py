@@ -60,7 +60,7 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     nearest = _nearest(op)
     if nearest is None or len(op.tensors) != 3:
         return None, 0
-    item = sum(_item_bytes(op, t) for t in range(3))
+    item = item_bytes(op)
     block = min(nearest.size, machine.l2 // 2 // item)
     asked = touches(op, nearest, machine)
     small = item * op.size_of(DimType.C) <= machine.l2
@@ -116,6 +116,10 @@ def item_rows(op: TensorOp, tensor: int, dimension: Dimension) -> list[Dimension
     return [d for d in op.dimensions if d.type != DimType.C and abs(d.strides[tensor]) > step]
 
 
-def _item_bytes(op: TensorOp, tensor: int) -> int:
-    dims = [d for d in op.dimensions if d.strides[tensor] and d.type != DimType.C]
-    return prod(d.size for d in dims) * element(op.tensors[tensor].dtype).size
+def item_bytes(op: TensorOp) -> int:
+    """Bytes of an item of the batch, in all tensors."""
+    kept = [d for d in op.dimensions if d.type != DimType.C]
+    return sum(
+        element(tensor.dtype).size * prod(d.size for d in kept if d.strides[t])
+        for t, tensor in enumerate(op.tensors)
+    )

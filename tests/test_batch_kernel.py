@@ -232,14 +232,27 @@ def batch(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[
     sizes = [some(2, 7) for _ in kinds]
     kinds.append(T.C)
     sizes.append(some(1, 150) if some(0, 2) else some(600, 900))
+    inside = list(range(len(kinds) - 1))
+    orders = [[len(inside), *rng.permutation(inside)] for _ in range(3)]
+    apart = [some(1, 5) if dtype in ("float32", "float64") else 1 for _ in range(3)]
+    return laid_out(rng, dtype, kinds, sizes, orders, apart)
+
+
+def laid_out(
+    rng: np.random.Generator,
+    dtype: str,
+    kinds: Sequence[DimType],
+    sizes: Sequence[int],
+    orders: Sequence[Sequence[int]],
+    apart: Sequence[int] = (1, 1, 1),
+) -> tuple[TensorOp, list[NDArray[Any]]]:
+    """A product whose tensors lie in these orders of dimensions, the fastest first, of which they
+    have some; apart: elements from one of the fastest to the next."""
+    T = DimType
     present = {T.M: (1, 0, 1), T.N: (0, 1, 1), T.K: (1, 1, 0), T.C: (1, 1, 1)}
-    strides = [[0] * len(kinds) for _ in range(3)]
-    buffers = []
-    for tensor in range(3):
-        apart = some(1, 5) if dtype in ("float32", "float64") else 1
-        strides[tensor][-1] = apart
-        step = apart * sizes[-1]
-        for i in rng.permutation(len(kinds) - 1):
+    strides, buffers = [[0] * len(kinds) for _ in range(3)], []
+    for tensor, (order, step) in enumerate(zip(orders, apart, strict=True)):
+        for i in order:
             if present[kinds[i]][tensor]:
                 strides[tensor][i] = step
                 step *= sizes[i]
@@ -282,21 +295,11 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
         m, n, k = (int(rng.choice((2, 3, 4, 5, 8, 12, 16))) for _ in range(3))
         kinds = [T.M, T.N, T.K, *([T.C] * int(rng.integers(1, 4)))]
         sizes = [m, n, k, *(int(rng.integers(2, 9)) for _ in kinds[4:]), int(rng.integers(2, 200))]
-        present = {T.M: (1, 0, 1), T.N: (0, 1, 1), T.K: (1, 1, 0), T.C: (1, 1, 1)}
         fastest = int(rng.integers(2))  # M or N
-        strides = [[0] * len(kinds) for _ in range(3)]
-        buffers = []
-        for tensor in range(3):
-            inner = [fastest, len(kinds) - 1][: 1 + i % 2]
-            step = 1
-            for j in (*inner, *(x for x in rng.permutation(len(kinds)) if x not in inner)):
-                if present[kinds[j]][tensor]:
-                    strides[tensor][j] = step
-                    step *= sizes[j]
-            buffers.append(values(rng, (step,), dtype))
-        rows_ = zip(kinds, sizes, zip(*strides, strict=True), strict=True)
-        tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
-        op = TensorOp(tensors, tuple(Dimension(*row) for row in rows_), Primitive.GEMM)
+        inner = [fastest, len(kinds) - 1][: 1 + i % 2]
+        others = [x for x in range(len(kinds)) if x not in inner]
+        orders = [[*inner, *rng.permutation(others)] for _ in range(3)]
+        op, buffers = laid_out(rng, dtype, kinds, sizes, orders)
         machine = SMALL._replace(l1=1 << 20, streams=4)
         items = items_of(op, machine)
         if items is None:
