@@ -6,8 +6,10 @@ same result, written to the same place, or the same error. So every call runs bo
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,3 +204,19 @@ def differs(call: Call) -> str:
     if known == unknown:
         return ""
     return "\n  ".join(str(x)[:LONGEST] for x in (call, known, unknown))
+
+
+def frames_of(call: Any) -> list[str]:
+    """Functions of Python that a call runs, but for itself."""
+    names: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names[1:]
