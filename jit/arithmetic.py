@@ -395,6 +395,60 @@ class Arithmetic:
             value, lanes = combine(half, low, high), lanes // 2
         return value
 
+    def fold_each(
+        self,
+        values: Sequence[Number],
+        combine: Callable[[Arithmetic, Number, Number], Number],
+    ) -> list[Number]:
+        """All lanes of each of some values combined into a scalar, pairwise: a power of two of them
+        together, where they are enough to fill 16 bytes."""
+        each = min(len(values), self.lanes)
+        if self.lanes == 1 or each * self.element.part < 16:
+            return [self.fold(value, combine) for value in values]
+        starts = range(0, len(values), each)
+        parts = [self._fold_together(values[i : i + each], combine) for i in starts]
+        return [scalar for part in parts for scalar in part]
+
+    def _fold_together(
+        self,
+        values: Sequence[Number],
+        combine: Callable[[Arithmetic, Number, Number], Number],
+    ) -> list[Number]:
+        """Two vectors become one, of neighbouring lanes combined, until one holds what is left of
+        all. Lanes change places within 16 bytes before they do across, which is dearer."""
+        count, lanes = len(values), self.lanes
+        near = min(lanes, 16 // self.element.part)
+        for done in range(lanes.bit_length() - 1):
+            run, within = (1, near) if 1 << done < near else (near, lanes)
+            kept = lanes if len(values) > 1 else lanes // 2
+            of, pairs = Arithmetic(self.code, self.element, kept), range(0, len(values), 2)
+            values = [
+                combine(of, *(of._alternate(values[i : i + 2], run, within, odd) for odd in (0, 1)))
+                for i in pairs
+            ]
+            lanes = kept
+        return [
+            tuple(self.builder.extract_element(part, Whole(INT32, lane)) for part in values[0])
+            for lane in range(count)
+        ]
+
+    def _alternate(self, pair: Sequence[Number], run: int, within: int, odd: int) -> Number:
+        """Of so many lanes at a time every other run, of one vector or of two: of the first, then
+        of the second."""
+        lanes = self.lanes * 2 // len(pair)
+        picked = [
+            start + source * lanes + i + j
+            for start in range(0, lanes, within)
+            for source in range(len(pair))
+            for i in range(odd * run, within, 2 * run)
+            for j in range(run)
+        ]
+        firsts, seconds = pair[0], pair[-1]
+        return tuple(
+            self.builder.shuffle_vector(a, b, indices(picked))
+            for a, b in zip(firsts, seconds, strict=True)
+        )
+
     def _extract(self, part: Value, lanes: range) -> Value:
         if len(lanes) == 1:
             return self.builder.extract_element(part, Whole(INT32, lanes[0]))

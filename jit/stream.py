@@ -50,6 +50,7 @@ def stream_kernel(
     outer_reduced: bool = False,
     conj0: bool = False,
     conj1: bool = False,
+    joined: bool = False,
 ) -> StreamKernel:
     """The kernel that serves a description, in its canonical form.
 
@@ -70,11 +71,14 @@ def stream_kernel(
         Y is reduced as well.
     conj0, conj1 : bool
         The input is read conjugated.
+    joined : bool
+        The rows, of at most `JOINED` positions, lie end to end in in0 and out, so that vectors go
+        from one into the next. in1 has one row for all y ("unit"), or an element for each ("zero").
 
     Raises
     ------
     ValueError
-        The primitive does not take these inputs, or does not reduce.
+        The primitive does not take these inputs, or does not reduce; rows that can't be joined.
     TypeError
         The primitive does not exist for the dtype.
 
@@ -86,7 +90,11 @@ def stream_kernel(
     main = str(Primitive(main).value)
     source = None if source == dtype else source
     _check(main, dtype, source, in1, out == "reduced" or outer_reduced)
-    form = StreamKernel(main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1)
+    if joined and (
+        (in0, out, outer_reduced) != ("unit", "unit", False) or in1 in (None, "strided")
+    ):
+        raise ValueError("rows are joined that lie end to end in in0 and out, with in1 beside them")
+    form = StreamKernel(main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined)
     return _retyped(_plain_accesses(_plain_main(form)))
 
 
@@ -131,7 +139,8 @@ def _plain_accesses(form: StreamKernel) -> StreamKernel:
     if form.dtype in GATHERED and form.source is None:
         return replace(form, out="scattered") if form.strided else form
     in1: Access | None = None if form.in1 is None else "strided"
-    return replace(form, in0="strided", in1=in1, out="strided", outer_reduced=False)
+    strided = replace(form, in0="strided", in1=in1, out="strided")
+    return replace(strided, outer_reduced=False, joined=False)
 
 
 def _retyped(form: StreamKernel) -> StreamKernel:
@@ -141,6 +150,7 @@ def _retyped(form: StreamKernel) -> StreamKernel:
         return form
     accesses = {form.in0, form.in1, form.out} - {None}
     consecutive = accesses == {"unit"} or (form.main == "zero" and not form.strided)
+    consecutive &= not form.joined
     if kind.parts == 2 and form.main in _PARTWISE and consecutive:
         form = replace(form, dtype=f"float{8 * kind.part}", per_x=2)
         kind = element(form.dtype)

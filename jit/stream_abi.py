@@ -14,6 +14,8 @@ from tensorop.ir import REDUCTIONS, Primitive
 
 Access = Literal["unit", "zero", "strided", "scattered", "reduced"]
 
+JOINED = 64  # positions of X at most where rows are joined
+
 REDUCING = frozenset(main.value for main in REDUCTIONS | {Primitive.GEMM})
 
 
@@ -46,6 +48,7 @@ class StreamKernel:
     One of vectors gathers them from strided inputs, and stores them element by element to an out
     that is scattered.
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
+    joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
     per_x: elements of `dtype` that make one position of X.
     """
 
@@ -58,12 +61,18 @@ class StreamKernel:
     outer_reduced: bool = False
     conj0: bool = False
     conj1: bool = False
+    joined: bool = False
     per_x: int = 1
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        flags = {"outer": self.outer_reduced, "conj0": self.conj0, "conj1": self.conj1}
+        flags = {
+            "outer": self.outer_reduced,
+            "conj0": self.conj0,
+            "conj1": self.conj1,
+            "joined": self.joined,
+        }
         words = ("stream", self.main, self.source, self.dtype, self.in0, self.in1, self.out)
         named = [word for word in words if word] + [flag for flag, on in flags.items() if on]
         return "_".join(named + ["pairs"] * (self.per_x - 1))

@@ -1,11 +1,15 @@
 """Generates the code of stream kernels (see `jit/stream.py` for what they compute).
 
-Three shapes of loops, over vectors along X where every tensor is consecutive or broadcast in it:
+Four shapes of loops, over vectors along X where every tensor is consecutive or broadcast in it:
 
 - `_map`: nothing is reduced; rows of Y, strips of vectors of X.
-- `_sum_over_y`: accumulators for a strip of X stay in registers while Y runs inside.
+- `_map_joined`: the same of short rows that lie end to end. Some of them at a time are gone through
+  as one; what the second input has for these is first put together in a buffer.
+- `_sum_over_y`: accumulators for a strip of X stay in registers while Y runs inside. A strip of one
+  vector has several, each for every so many-th row, so that their chains overlap.
 - `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
-  that share the second input are done four at a time: it is loaded once and their chains overlap.
+  that are short, or share the second input, are done several at a time: their chains overlap, what
+  they share is loaded once, and their vectors are folded together, into a vector of their sums.
 
 `_sum_anywhere` is the scalar form for any strides. Tails are masked where the machine has masks for
 the element size, else done by single vectors and then scalars: no byte outside is ever touched.
@@ -16,17 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from llvmlite import ir
 
-from tensorop.jit.arithmetic import Number
-from tensorop.jit.builder import Value
+from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.builder import BYTE, Value
 from tensorop.jit.scalars import flat, grouped
-from tensorop.jit.stream_abi import StreamKernel
+from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
 from tensorop.jit.target import Target
 
 _ROWS = 4  # rows of Y that one pass along X sums
+_SHORT = 16  # vectors of X: rows that are longer fill the registers alone
+_CHAINS = 4  # of a strip of one vector: what a sum's latency leaves room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Stream(StreamSteps):
             self._sum_over_x()
         elif form.outer_reduced:
             self._sum_over_y()
+        elif form.joined:
+            self._map_joined()
         else:
             self._map()
         return self.code.finish()
@@ -64,30 +73,97 @@ class Stream(StreamSteps):
         code = self.code
         with code.loop(self.y) as y:
             rows, out = self.rows(y), code.at(self.out, code.mul(y, self.out_stride))
-            for strip in self._strips(self.vectors(4), 1):
-                columns = self._columns(strip)
-                loaded = [
-                    [self.load(row, strip.lanes, x, count) for row in rows]
-                    for x, count in zip(columns, strip.counts, strict=True)
-                ]
-                values = [self.compute(strip.lanes.of, inputs) for inputs in loaded]
-                self._store_strip(strip, values, out)
+            self._map_row(rows, out, self.x)
+
+    def _map_row(self, rows: list[Row], out: Value, length: Value) -> None:
+        for strip in self._strips(length, self.vectors(4), 1):
+            columns = self._columns(strip)
+            loaded = [
+                [self.load(row, strip.lanes, x, count) for row in rows]
+                for x, count in zip(columns, strip.counts, strict=True)
+            ]
+            values = [self.compute(strip.lanes.of, inputs) for inputs in loaded]
+            self._store_strip(strip, values, out)
+
+    def _map_joined(self) -> None:
+        """So many rows at a time that they are whole vectors. In the buffer, a row's last vector
+        may reach into the next one, written after it."""
+        code, (dense, spread) = self.code, self.inputs
+        together = code.mul(code.builder.udiv(code.int(JOINED), self.x), self.lanes.count)
+        buffer = code.stack(BYTE, (JOINED + 1) * self.lanes.count * spread.size)
+        if spread.access == "unit":
+            self._fill_with_row(buffer, spread.address, code.min(together, self.y))
+        with code.loop(self.y, step=together) as y:
+            count = code.min(together, code.sub(self.y, y))
+            if spread.access == "zero":
+                start = code.at(spread.address, code.mul(y, spread.stride))
+                self._fill_with_elements(buffer, start, spread.stride, count)
+            first = code.mul(y, self.x)
+            start = code.at(dense.address, code.mul(first, dense.size))
+            inputs = [
+                Row(start, dense.size, dense.conjugated, None),
+                Row(buffer, spread.size, spread.conjugated, None),
+            ]
+            out = code.at(self.out, code.mul(first, self.element.size))
+            self._map_row(inputs, out, code.mul(count, self.x))
+
+    def _fill_with_row(self, buffer: Value, row: Value, count: Value) -> None:
+        """The same row of the second input so many times, end to end."""
+        code, size, one = self.code, self.source.size, self.scalar.source
+        with code.loop(self.x) as x:
+            at = code.mul(x, size)
+            one.store(one.load(code.at(row, at)), code.at(buffer, at))
+        total, of = code.mul(count, self.x), self.lanes.source
+        doublings = (JOINED * self.lanes.count).bit_length()
+        with code.repeat(code.int(doublings), [self.x]) as carried:
+            (filled,) = carried.values
+            more = code.min(filled, code.sub(total, filled))
+            end = code.at(buffer, code.mul(filled, size))
+            with code.loop(more, step=self.lanes.count) as x:
+                at = code.mul(x, size)
+                of.store(of.load(code.at(buffer, at)), code.at(end, at))
+            carried.update([code.add(filled, more)])
+
+    def _fill_with_elements(self, buffer: Value, first: Value, stride: Value, count: Value) -> None:
+        """So many rows, each of one element of the second input."""
+        code, of = self.code, self.lanes.source
+
+        def every(y: Value) -> Number:
+            return of.splat(self.scalar.source.load(code.at(first, code.mul(y, stride))))
+
+        narrow = code.less(self.x, self.lanes.count + 1)
+        several = code.builder.select(narrow, self._multiple(count, _ROWS), code.int(0))
+        width = code.mul(self.x, self.source.size)
+        with code.loop(several, step=_ROWS) as y:
+            for value, row in [(every(row), row) for row in (code.add(y, i) for i in range(_ROWS))]:
+                of.store(value, code.at(buffer, code.mul(row, width)))
+        with code.loop(count, start=several) as y:
+            value, start = every(y), code.at(buffer, code.mul(y, width))
+            with code.loop(self.x, step=self.lanes.count) as x:
+                of.store(value, code.at(start, code.mul(x, self.source.size)))
 
     def _sum_over_y(self) -> None:
-        for strip in self._strips(self.vectors(4), self.vectors(4)):
-            columns, of = self._columns(strip), strip.lanes.of
+        for strip in self._strips(self.x, self.vectors(4), self.vectors(4)):
+            chains = self.vectors(_CHAINS) if len(strip.counts) == 1 else 1
+            totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
+            done = self.code.int(0)
+            if chains > 1:
+                done = self._multiple(self.y, chains)
+                totals = self._repeat(0, done, chains, totals, partial(self._add_ys, strip))
+                totals = [self._pairwise(strip.lanes.of, totals)]
+            totals = self._repeat(done, self.y, 1, totals, partial(self._add_ys, strip))
+            self._store_strip(strip, totals, self.out)
 
-            def step(y: Value, totals: list[Number], s: Strip = strip) -> list[Number]:
-                rows = self.rows(y)
-                return [
-                    self.accumulate(
-                        s.lanes.of, total, [self.load(row, s.lanes, x, n) for row in rows]
-                    )
-                    for total, x, n in zip(totals, self._columns(s), s.counts, strict=True)
-                ]
-
-            start = [self.identity(of)] * len(columns)
-            self._store_strip(strip, self._repeat(0, self.y, 1, start, step), self.out)
+    def _add_ys(self, strip: Strip, y: Value, totals: list[Number]) -> list[Number]:
+        """Add as many rows from y on to the totals as these have room for."""
+        columns, of = self._columns(strip), strip.lanes.of
+        rows = [self.rows(self.code.add(y, i)) for i in range(len(totals) // len(columns))]
+        each = [
+            [self.load(one, strip.lanes, x, count) for one in row]
+            for row in rows
+            for x, count in zip(columns, strip.counts, strict=True)
+        ]
+        return [self.accumulate(of, *pair) for pair in zip(totals, each, strict=True)]
 
     def _sum_over_x(self) -> None:
         code = self.code
@@ -100,21 +176,35 @@ class Stream(StreamSteps):
             totals = self._repeat(0, self.y, 1, state, row)
             self._store_totals(self._totals(totals, 1), [self.out])
             return
-        several = code.int(0)
-        if self._several_rows:
-            several = self._multiple(self.y, _ROWS)
-            if len(self.inputs) == 2:  # rows done together share the second input
-                shared = code.equal(self.inputs[1].stride, 0)
-                several = code.builder.select(shared, several, code.int(0))
-            with code.loop(several, step=_ROWS) as y:
-                self._sum_rows([code.add(y, i) for i in range(_ROWS)], 1)
-        with code.loop(self.y, start=several) as y:
+        done = self._sum_several_rows() if self._rows > 1 else code.int(0)
+        with code.loop(self.y, start=done) as y:
             self._sum_rows([y], self._chains)
 
+    def _sum_several_rows(self) -> Value:
+        """As many rows as can be done several at a time, and how many that are."""
+        code, done = self.code, self._multiple(self.y, self._rows)
+        ways = [(done, True)]
+        if len(self.inputs) == 2:
+            shared, none = code.equal(self.inputs[1].stride, 0), code.int(0)
+            short = code.less(self.x, _SHORT * self.lanes.count)
+            apart = code.builder.select(short, done, none)
+            ways = [
+                (code.builder.select(shared, done, none), True),
+                (code.builder.select(shared, none, apart), False),
+            ]
+            done = code.builder.select(shared, done, apart)
+        for rows, share in ways:
+            with code.loop(rows, step=self._rows) as y:
+                self._sum_rows([code.add(y, i) for i in range(self._rows)], 1, share)
+        return done
+
     @property
-    def _several_rows(self) -> bool:
-        """Only for types that contractions are fast in: the code takes as long again to compile."""
-        return self.element.is_float and not self.element.half and not self.form.gathers
+    def _rows(self) -> int:
+        """How many rows are summed together: several of types that contractions are fast in, as the
+        code takes as long again to compile."""
+        if not self.element.is_float or self.element.half or self.form.gathers:
+            return 1
+        return _ROWS
 
     @property
     def _chains(self) -> int:
@@ -122,11 +212,12 @@ class Stream(StreamSteps):
         latency of four cycles, and takes one load or two."""
         return self.vectors(8 if len(self.inputs) == 1 else 4)
 
-    def _sum_rows(self, ys: list[Value], vectors: int) -> None:
-        """out at several y: the sums along X of as many rows, which share the second input."""
+    def _sum_rows(self, ys: list[Value], vectors: int, share: bool = True) -> None:
+        """out at several y: the sums along X of as many rows, which may share the second input."""
         code = self.code
         rows = [self.rows(y) for y in ys]
-        rows = [[row[0], *rows[0][1:]] for row in rows]
+        if share:
+            rows = [[row[0], *rows[0][1:]] for row in rows]
         totals = self._along_x(rows, self.x, self._fresh(len(ys), vectors))
         addresses = [code.at(self.out, code.mul(y, self.out_stride)) for y in ys]
         self._store_totals(self._totals(totals, len(ys)), addresses)
@@ -151,38 +242,44 @@ class Stream(StreamSteps):
 
     # strips of X
 
-    def _strips(self, vectors: int, tail: int) -> Iterator[Strip]:
-        """Loops that cover X: by strips of several vectors, then the rest. What the caller writes
-        for each strip becomes the body of its loop."""
+    def _strips(self, length: Value, vectors: int, tail: int) -> Iterator[Strip]:
+        """Loops that cover so much of X: by strips of several vectors, then the rest. What the
+        caller writes for each strip becomes the body of its loop."""
         code, lanes = self.code, self.lanes
         if lanes.count == 1:
-            with code.loop(self.x) as x:
+            with code.loop(length) as x:
                 yield Strip(x, lanes, [None])
             return
         whole = code.int(0)
         if vectors > tail or not self._masks_all:
-            whole = self._multiple(self.x, vectors * lanes.count)
+            whole = self._multiple(length, vectors * lanes.count)
             with code.loop(whole, step=vectors * lanes.count) as x:
                 yield Strip(x, lanes, [None] * vectors)
         if self.masked:
-            with code.loop(self.x, start=whole, step=tail * lanes.count) as x:
-                yield Strip(x, lanes, self._counts(x, tail))
+            if tail > 1:
+                narrow = code.less(code.sub(length, whole), lanes.count + 1)
+                wide = code.builder.select(narrow, whole, length)
+                with code.loop(wide, start=whole, step=tail * lanes.count) as x:
+                    yield Strip(x, lanes, self._counts(x, length, tail))
+                whole = wide
+            with code.loop(length, start=whole, step=lanes.count) as x:
+                yield Strip(x, lanes, self._counts(x, length, 1))
             return
-        single = self._multiple(self.x, lanes.count)
+        single = self._multiple(length, lanes.count)
         if vectors > 1:
             with code.loop(single, start=whole, step=lanes.count) as x:
                 yield Strip(x, lanes, [None])
-        with code.loop(self.x, start=single) as x:
+        with code.loop(length, start=single) as x:
             yield Strip(x, self.scalar, [None])
 
     def _multiple(self, n: Value, unit: int) -> Value:
         """n rounded down to a multiple of a power of two."""
         return self.code.builder.and_(n, self.code.int(-unit))
 
-    def _counts(self, x: Value, vectors: int) -> list[Value | None]:
+    def _counts(self, x: Value, length: Value, vectors: int) -> list[Value | None]:
         """How many lanes of each of the vectors from x on lie inside."""
         code, lanes = self.code, self.lanes.count
-        rest = code.sub(self.x, x)
+        rest = code.sub(length, x)
         if vectors == 1:
             return [code.min(rest, lanes)]
         return [code.max(code.min(code.sub(rest, i * lanes), lanes), 0) for i in range(vectors)]
@@ -266,16 +363,20 @@ class Stream(StreamSteps):
     def _totals(self, totals: list[Number], rows: int) -> list[Number]:
         """Every row's total as a scalar, folded pairwise."""
         last = totals[-rows:] if self._scalar_tail else []
-        vectors = (len(totals) - len(last)) // rows
-        results = []
-        for r in range(rows):
-            mine = totals[r * vectors : (r + 1) * vectors]
-            while len(mine) > 1:
-                pairs = zip(mine[::2], mine[1::2], strict=True)
-                mine = [self.combine(self.lanes.of, a, b) for a, b in pairs]
-            total = self.lanes.of.fold(mine[0], self.combine)
-            results.append(self.combine(self.scalar.of, total, last[r]) if last else total)
-        return results
+        of, vectors = self.lanes.of, (len(totals) - len(last)) // rows
+        mine = [self._pairwise(of, totals[r * vectors : (r + 1) * vectors]) for r in range(rows)]
+        folded = of.fold_each(mine, self.combine)
+        if not last:
+            return folded
+        pairs = zip(folded, last, strict=True)
+        return [self.combine(self.scalar.of, total, tail) for total, tail in pairs]
+
+    def _pairwise(self, of: Arithmetic, totals: list[Number]) -> Number:
+        """Several totals as one."""
+        while len(totals) > 1:
+            pairs = zip(totals[::2], totals[1::2], strict=True)
+            totals = [self.combine(of, a, b) for a, b in pairs]
+        return totals[0]
 
     def _repeat(
         self, start: Value | int, stop: Value, step: int, totals: list[Number], body: _Step

@@ -32,9 +32,11 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input: how it is read, its address, and the bytes from one x and one y to the next."""
+    """One input: how it is read, the bytes of an element, its address, and the bytes from one x and
+    one y to the next."""
 
     access: Access
+    size: int
     conjugated: bool
     address: Value
     step: Value | int
@@ -96,6 +98,7 @@ class StreamSteps:
         return [
             Input(
                 access,
+                self.source.size,
                 conjugated,
                 self._address(slot),
                 self._word(x) if access == "strided" else self.source.size,

@@ -16,6 +16,7 @@ from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.items import Items
+from tensorop.optimizer.joined import spread
 from tensorop.optimizer.lanes import kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -30,10 +31,17 @@ from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
 LINE = 64  # bytes
 PAGE = 4096
 CALL = 90.0  # a kernel call and the loops around it
-ROW = 8.0  # a row of a stream kernel that is summed; KEPT: one of out
+ROW = 8.0  # a row of a stream kernel that is summed; TOGETHER: with others
+TOGETHER = 4.5
+DOWN = 4.0  # one that is added to others; KEPT: one of out
 KEPT = 7.0
 VECTOR = 2.5  # a vector of it, from L1; SUMMED: to a sum in a register
 SUMMED = 0.65
+STRIP = 4  # of them at a time; ALONE: more for one of those left over, PART: for a part of one
+ALONE = 1.5
+PART = 3.5
+FILL = 150.0  # a call that puts a short row together with itself, to be joined to others
+REPEATED = 4.0  # an element that is repeated for a short row, which is joined to others
 UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
@@ -69,6 +77,7 @@ LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
 MEMORY = 3  # the level that is not a cache
 COLUMNS = 8  # of a tile
+FOLLOWED = 256  # bytes from row to row up to which all lines between them are read ahead
 UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
@@ -76,7 +85,7 @@ WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in tu
 
 def permuted_cycles(op: TensorOp, machine: Machine) -> float:
     """Estimate a permuting copy by tiles."""
-    count, moved = prod(d.size for d in op.dimensions), 2 * _bytes(op, 0)
+    count, moved = prod(d.size for d in op.dimensions), 2 * bytes_of(op, 0)
     read, written = (
         max((d.size for d in op.dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)
     )
@@ -87,7 +96,7 @@ def permuted_cycles(op: TensorOp, machine: Machine) -> float:
 def least_cycles(op: TensorOp, machine: Machine) -> float:
     """What a good schedule takes: every element once, every operation in full vectors."""
     points = prod(d.size for d in op.dimensions)
-    total = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    total = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     price = PRODUCT if product else VECTOR
     return points / machine.lanes(op.dtype) * price + _transfer(total, total, machine)
@@ -96,7 +105,7 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
 def bound_cycles(op: TensorOp, machine: Machine) -> float:
     """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
     lie: not worth looking for less."""
-    total, lanes = sum([_bytes(op, t) for t in range(len(op.tensors))]), machine.lanes(op.dtype)
+    total, lanes = sum([bytes_of(op, t) for t in range(len(op.tensors))]), machine.lanes(op.dtype)
     memory = _transfer(total, total, machine)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     if items > 1 or min(m, n, k) == 1:
@@ -113,14 +122,15 @@ def stream_cycles(
 ) -> float:
     """Estimate vectors along one dimension, rows along another, loops around them."""
     points, y = prod(d.size for d in op.dimensions), rows.size if rows else 1
-    total = points / inner.size * _row(op, inner, rows, machine)
-    total += points / (inner.size * y) * CALL
-    held = sum(_bytes(op, t) for t in range(len(op.tensors)))
+    other = spread(op, rows, inner)
+    begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
+    total = points / inner.size * (_row(op, inner, rows, machine) + begun / y)
+    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     for t in range(len(op.tensors)):
         if abs(inner.strides[t]) > 1:
             total += points * _lone(op, t, inner, rows, machine)
             continue
-        total += _transfer(_bytes(op, t), held, machine)
+        total += _transfer(bytes_of(op, t), held, machine)
         if inner.strides[t]:
             total += points / inner.size * _row_start(op, t, inner, rows, machine)
     return total
@@ -128,22 +138,35 @@ def stream_cycles(
 
 def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine) -> float:
     """Cycles of one row, from L1."""
+    lanes = machine.lanes(op.dtype)
+    other = spread(op, rows, inner)
+    if other is not None:
+        repeated = REPEATED if inner.strides[other] == 0 else 0.0
+        return repeated + VECTOR * inner.size / lanes
     strided = sum(s not in (0, 1) for s in inner.strides)
     if strided and op.dtype not in GATHERED:
         return ROW + SCALAR * inner.size
-    start, vector = KEPT, VECTOR
-    if inner.type == DimType.K or (rows is not None and rows.type == DimType.K):
-        start, vector = ROW, SUMMED
-    if any(d.type == DimType.K and d is not inner and d is not rows for d in op.dimensions):
-        vector += UPDATED
-    vectors = ceil(inner.size / machine.lanes(op.dtype))
-    folded = FOLDED if inner.type == DimType.K else 0.0
-    lanes = sum(
+    apart = sum(
         (NEAR if s in NEAR_STEPS and t != op.out else LANE)
         for t, s in enumerate(inner.strides)
         if s not in (0, 1)
     )
-    return start + vector * vectors + lanes * inner.size + folded
+    vectors, summed = (
+        ceil(inner.size / lanes),
+        [d for d in (inner, rows) if d and d.type == DimType.K],
+    )
+    again = any(d.type == DimType.K and d not in summed for d in op.dimensions)
+    work = apart * inner.size + vectors * (UPDATED if again else 0.0)
+    if not summed:
+        alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
+        part = PART if inner.size % lanes else 0.0
+        return work + KEPT + VECTOR * vectors + ALONE * alone + part
+    work += SUMMED * vectors
+    if inner.type != DimType.K:
+        return work + DOWN
+    kind = element(op.dtype)
+    together = rows and rows.type != DimType.K and rows.size >= STRIP and not strided
+    return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
 
 
 def _row_start(
@@ -155,11 +178,13 @@ def _row_start(
     length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
     if length >= PAGE or step < max(LINE, 2 * length):
         return 0.0
-    lines = min(UNNOTICED, ceil(length / LINE)) * LINE_CYCLES[_level(_bytes(op, tensor), machine)]
+    if step <= FOLLOWED:
+        return _transfer(step - length, bytes_of(op, tensor), machine)
+    lines = min(UNNOTICED, ceil(length / LINE)) * LINE_CYCLES[_level(bytes_of(op, tensor), machine)]
     return lines + _walk(rows.size if rows else 1, step)
 
 
-def _bytes(op: TensorOp, tensor: int) -> int:
+def bytes_of(op: TensorOp, tensor: int) -> int:
     """Bytes that a tensor touches, each once."""
     size = element(op.tensors[tensor].dtype).size
     return size * prod([d.size for d in op.dimensions if d.strides[tensor]])
@@ -179,16 +204,23 @@ def _lone(
     op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
 ) -> float:
     """Cycles for one element of a tensor that is walked through by its stride. Its lines wait in
-    the level that holds them all until their next element is asked for: those of one row, where the
-    next row has them, or else the whole tensor."""
+    the level that holds them all until their next element is asked for: those of one row, or of a
+    vector where sums go down the rows, if the next row has them; those of a call, if the next one
+    of a sum has them; or else the whole tensor."""
     size = element(op.tensors[tensor].dtype).size
-    near = rows is not None and 0 < abs(rows.strides[tensor]) * size < LINE
     step = abs(inner.strides[tensor]) * size
-    waiting = inner.size * min(step, LINE) if near else _bytes(op, tensor)
+    beside = [d for d in op.dimensions if 0 < abs(d.strides[tensor]) * size < LINE]
+    down = rows is not None and rows.type == DimType.K != inner.type
+    waiting = bytes_of(op, tensor)
+    if rows in beside:
+        between = min(inner.size, machine.lanes(op.dtype)) if down else inner.size
+        waiting = between * min(step, LINE)
+    elif any(d.type == DimType.K and d is not inner for d in beside):
+        waiting = min(waiting, inner.size * (rows.size if rows else 1) * min(step, LINE))
     if step < LINE:  # lines that follow one another
-        all_of_it = _bytes(op, tensor)
+        all_of_it = bytes_of(op, tensor)
         return max(_transfer(size, all_of_it, machine), _transfer(step, waiting, machine))
-    first = LINE_CYCLES[_level(_bytes(op, tensor), machine)] * size / LINE
+    first = LINE_CYCLES[_level(bytes_of(op, tensor), machine)] * size / LINE
     again = LINE_CYCLES[_level(waiting, machine)]
     return max(first, again) + _walk(inner.size, step)
 
@@ -213,14 +245,14 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     """Cycles to move the tensors of matrix products, one item of the batch after the other: items
     may lie in short rows between those of others, or share cache lines, which are come back to."""
     kind, total = element(op.dtype), 0.0
-    held = sum([_bytes(op, t) for t in range(len(op.tensors))])
+    held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
     batch = op.of_type(DimType.C)
     if not batch:
         return _transfer(held, held, machine)
     asked = touch_block(op, machine)[0] is not None
     followed = follows(op, machine)
     for t in range(len(op.tensors)):
-        mine = _bytes(op, t)
+        mine = bytes_of(op, t)
         # Parts of an item that are each on another page are got at one by one.
         apart = [d.size for d in op.dimensions if abs(d.strides[t]) * kind.size >= PAGE]
         if not any(abs(d.strides[t]) * kind.size >= PAGE for d in batch):
@@ -249,7 +281,7 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     # Where columns end within vectors, and L1 does not hold an item until its lines are complete.
-    item, held = m * n * element(op.dtype).size, _bytes(op, op.out)
+    item, held = m * n * element(op.dtype).size, bytes_of(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
     work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
     memory = _item_memory(op, machine)
@@ -276,7 +308,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     again = op.size_of(DimType.K) > k
     rows, columns = tile_of(m, n, op.dtype, machine.target)
     down, across = tiles(m, rows), tiles(n, columns)
-    held = sum(_bytes(op, t) for t in range(3))
+    held = sum(bytes_of(op, t) for t in range(3))
     load = LOADED[held / lane.size * block > machine.l1]
     vectors = (m * across * k, n * down * k, m * n * (2 if again else 1))  # of one of the batch
     plain = m * n * k * PRODUCT * kind.parts**2 + down * across * TILE + sum(vectors) * load
@@ -296,7 +328,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     begun = 0.0 if followed else ASKED if asked else 1.0
     # A block has a part of each row of the tensors, which are as far apart as they are long.
     lengths = [lane.size * step * kind.size for step in lane.strides]
-    counts = [_bytes(op, t) / length for t, length in enumerate(lengths)]
+    counts = [bytes_of(op, t) / length for t, length in enumerate(lengths)]
     for count, length in zip(counts, lengths, strict=True):
         run = length / lane.size * block
         if run < PAGE:
@@ -325,7 +357,7 @@ def _come_back_to(
     the loop over the batch."""
     total = 0.0
     for tensor, (size, block) in enumerate(zip(sizes[::-1], (blocks.n, blocks.m), strict=True)):
-        side = _bytes(op, tensor)
+        side = bytes_of(op, tensor)
         total += (ceil(size / block) - 1) * _transfer(side, side, machine)
     return total
 
@@ -358,7 +390,7 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
 def _far(op: TensorOp, tensor: int, machine: Machine) -> float:
     """How many cycles longer it takes to read a line that follows no other, of a tensor that only
     memory holds."""
-    in_memory = _level(_bytes(op, tensor), machine) == MEMORY
+    in_memory = _level(bytes_of(op, tensor), machine) == MEMORY
     return LINE_CYCLES[MEMORY] - LINE / BYTES_PER_CYCLE[MEMORY] if in_memory else 0.0
 
 

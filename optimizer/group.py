@@ -22,10 +22,10 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.cost import bytes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.result import PassResult, listing
 from tensorop.optimizer.split import split_size
@@ -54,7 +54,7 @@ def group(op: TensorOp, machine: Machine) -> PassResult:
     m, n = (next(d for d in prim if d.type == t) for t in _MN)
     size = element(op.dtype).size
     both = (m.size + n.size) * step.size * size  # bytes of a block of each input
-    far = _bytes(op) > machine.l3
+    far = sum(bytes_of(op, t) for t in range(len(op.tensors))) > machine.l3
     rest, summed = None, blocks
     if far or both * blocks.size > machine.l2 // 2:
         rest, summed = _cut(blocks, machine.l2 // 4 // both)
@@ -73,14 +73,6 @@ def group(op: TensorOp, machine: Machine) -> PassResult:
 LONG_GROUP = 8  # blocks of a group from which on it pays where all is in L3
 _MN = [DimType.M, DimType.N]
 _BATCH_REDUCE = sorted([DimType.M, DimType.N, DimType.K, DimType.K])
-
-
-def _bytes(op: TensorOp) -> int:
-    """Bytes of all tensors."""
-    return sum(
-        prod(d.size for d in op.dimensions if d.strides[t]) * element(tensor.dtype).size
-        for t, tensor in enumerate(op.tensors)
-    )
 
 
 def _types(dimensions: list[Dimension]) -> list[DimType]:

@@ -33,6 +33,7 @@ from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
+from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
@@ -62,9 +63,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         axes, body, note = _matrix_product(op, machine)
     else:
         op = _two_prims(op, machine)
-        rows, _ = _stream_order(op)
-        if op.main in CONTRACTIONS and rows is not None and rows.type == DimType.N:
-            # The vector that all rows share is in1: the kernel reads it once for several of them.
+        if op.main in CONTRACTIONS and _in0_is_shared(op):
             op, swapped = exchange(op), True
         axes, body, note = _stream(op, machine)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
@@ -237,6 +236,15 @@ def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
     return rows, inner
 
 
+def _in0_is_shared(op: TensorOp) -> bool:
+    """Whether in0 is what rows share, which is to be in1: a kernel reads it once for several."""
+    rows, inner = _stream_order(op)
+    if rows is None or inner is None:
+        return False
+    is_spread = spread(op, rows, inner)
+    return is_spread == 0 or (is_spread is None and rows.type == DimType.N)
+
+
 def stream_call(
     op: TensorOp,
     main: Primitive,
@@ -252,6 +260,10 @@ def stream_call(
         access[-1] = "reduced"
     elif x.size == 1 and access[-1] == "zero":
         access[-1] = "unit"
+    joined = (
+        len(tensors) == 3
+        and spread(op, *(a.dimensions[0] if a.dimensions else None for a in (y, x))) == 1
+    )
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
     source = op.tensors[0].dtype if main == Primitive.CAST else None
     kernel = stream_kernel(
@@ -264,6 +276,7 @@ def stream_call(
         outer_reduced=y.type == DimType.K,
         conj0=conj[0],
         conj1=conj[1] if len(conj) > 1 else False,
+        joined=joined,
     )
     return Call(kernel, tensors, (x.name, y.name), when)
 

@@ -30,6 +30,7 @@ from tensorop.ir import (
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
@@ -156,8 +157,9 @@ def _scheduled(
     op = passes.run(order, op).op
     op = passes.run(group, op, machine, quiet=True).op
     shared = passes.run(parallelise, _splittable(op, threads), threads)
-    schedule = nest(shared.op, machine, shared.shares)
-    return touched(schedule, machine) if regime.name == "nest" else schedule
+    if regime.name == "stream":
+        return nest(passes.run(follow, shared.op, machine, quiet=True).op, machine, shared.shares)
+    return touched(nest(shared.op, machine, shared.shares), machine)
 
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:

@@ -125,6 +125,7 @@ class Case:
     apart: int = -2  # elements from one to the next where an access is strided
     pad: int = 0
     shared: bool = False  # in1 is the same for all y
+    joined: bool = False  # rows lie end to end, but for those of in1
     at_end: bool = True
     in_place: bool = False
     negative: bool = False  # strides of Y run backwards
@@ -132,7 +133,7 @@ class Case:
 
     @property
     def kernel(self) -> StreamKernel:
-        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1")
+        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined")
         return stream_kernel(self.main, self.dtype, **{n: getattr(self, n) for n in names})
 
     def check(self, target: Target) -> None:
@@ -201,7 +202,8 @@ class Case:
     def _strides(self, access: str, item: int, shared: bool) -> tuple[int, int]:
         x = {"unit": item, "zero": 0, "reduced": 0, "strided": self.apart * item}[access]
         width = self.x if access in ("unit", "strided") else 1
-        y = (max(width * (abs(x) or item), item) // item + self.pad) * item
+        pad = 0 if self.joined and access == "unit" else self.pad
+        y = (max(width * (abs(x) or item), item) // item + pad) * item
         return 0 if shared else -y if self.negative else y, x
 
     # the call

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import Loop
+from tensorop.ir import Call, Loop
+from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.optimizer import nest
 from tensorop.optimizer.machine import host_machine
 from tests.strategies import numpy_dtype
@@ -26,3 +27,28 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     assert blocks.get("Y", rows) == (min(streams, rows) if long else rows)
     assert blocks.get("X", columns) <= nest.STREAM_BLOCK // streams
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
+
+
+@pytest.mark.parametrize(
+    ("spec", "one_row"),
+    [("ba,a->ba", True), ("a,ba->ba", True), ("ba,b->ba", False), ("b,ba->ba", False)],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int16", "bfloat16"])
+def test_short_rows_are_joined(spec: str, one_row: bool, dtype: str) -> None:
+    """Where they lie end to end in one input and in out, with one row or with a factor for each."""
+    rng, joined = np.random.default_rng(0), set()
+    for rows, columns in ((500, 2), (77, 3), (900, 5), (700, 7), (3, 4), (90, JOINED), (50, 100)):
+        sizes = {"a": columns, "b": rows}
+        plain = [
+            rng.integers(-9, 9, [sizes[label] for label in labels])
+            for labels in spec.split("->")[0].split(",")
+        ]
+        arrays = [x.astype(numpy_dtype(dtype)) for x in plain]
+        plan = tensorop.compile(spec, *arrays, threads=1)
+        np.testing.assert_array_equal(plan(*arrays), np.einsum(spec, *plain))
+        (kernel,) = [s.kernel for _, s in plan.schedule.steps() if isinstance(s, Call)]
+        if isinstance(kernel, StreamKernel) and kernel.joined:
+            joined.add(columns)
+    assert {5, 7} <= joined
+    assert (JOINED in joined) == one_row
+    assert 100 not in joined

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tensorop import reference
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
+from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import can_fuse, fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
@@ -399,6 +400,33 @@ def test_order_puts_batch_outside_wide_strides_next_and_k_inside() -> None:
 
 
 TINY = Machine(current_target(), l1=64, l2=256, l3=512)
+
+
+@PROPERTY
+@given(strategies.cases(dtypes=DTYPES), st.booleans(), st.sampled_from([0, 16, 256]))
+def test_follow_keeps_the_meaning(case: Case, identified: bool, cache: int) -> None:
+    op = order(identify(case.op).op if identified else case.op).op
+    result = follow(op, TINY._replace(l2=cache))
+    same_meaning(case, result.op)
+    assert sorted(map(str, result.op.dimensions)) == sorted(map(str, op.dimensions))
+
+
+def test_follow_goes_along_with_the_large_input_while_out_stays_in_the_cache() -> None:
+    op = contraction(
+        ("C", 16, (8, 1, 8)),
+        ("M", 4, (128, 0, 128)),
+        ("K", 5, (512, 16, 0)),
+        ("M", 8, (1, 0, 1)),
+    )
+    op = op.with_dimensions((*op.dimensions[:3], op.dimensions[3].executed(E.PRIM)))
+    roomy = TINY._replace(l2=2 * 512 * 4)  # half of it holds all of out
+    assert [d.name for d in follow(op, roomy).op.dimensions] == ["c", "b", "a", "d"]
+    tight = roomy._replace(l2=roomy.l2 - 8)
+    assert [d.name for d in follow(op, tight).op.dimensions] == ["b", "c", "a", "d"]
+    shared = op.with_dimensions((op.dimensions[0].executed(E.SHARED), *op.dimensions[1:]))
+    assert [d.name for d in follow(shared, roomy).op.dimensions] == ["a", "c", "b", "d"]
+    small = roomy._replace(l2=5 * 512 * 4 + 4)
+    assert follow(op, small).op is op
 
 
 def test_group_keeps_the_meaning() -> None:

@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from tensorop.jit.stream import stream_kernel
+from tensorop.jit.stream_abi import JOINED
 from tensorop.jit.target import Target
 from tests.stream_calls import COMPLEX, DTYPES, TARGETS, Case
 
@@ -59,6 +60,34 @@ def test_float32_products(target: Target, access: tuple[str, str, str, bool]) ->
             "gemm", "float32", in0, in1, out, outer, x=x, y=y, first=first, alpha=alpha, beta=beta,
             pad=(x + i) % 3, shared=i == 1, at_end=i != 2, negative=i == 2,
         ).check(target)  # fmt: skip
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("in1", ["unit", "zero"])
+def test_joined_rows(target: Target, dtype: str, in1: str) -> None:
+    """Vectors that go from one row into the next: rows shorter and longer than a vector, fewer and
+    more of them than a buffer holds, one row or an element of each row of in1."""
+    complex_ = dtype in COMPLEX
+    for i, (x, y) in enumerate(
+        itertools.product((1, 2, 3, 5, 8, 13, 16, 31, 33, JOINED), (1, 2, 5, 64, 130, 1000))
+    ):
+        first, alpha, beta = UPDATES[i % len(UPDATES)]
+        Case(
+            "gemm", dtype, "unit", in1, x=x, y=y, first=first, alpha=alpha, beta=beta, joined=True,
+            conj0=complex_ and i % 2 == 0, conj1=complex_ and i % 3 == 0, shared=in1 == "unit",
+            pad=i % 4, at_end=i % 5 != 0,
+        ).check(target)  # fmt: skip
+
+
+@on_targets
+@pytest.mark.parametrize("main", ["add", "sub", "div", "max"])
+@pytest.mark.parametrize("in1", ["unit", "zero"])
+def test_joined_rows_of_elementwise_operations(target: Target, main: str, in1: str) -> None:
+    for x, y in ((3, 700), (20, 5)):
+        case = Case(main, "float64", "unit", in1, x=x, y=y, joined=True, shared=in1 == "unit")
+        assert case.kernel.joined
+        case.check(target)
 
 
 @on_targets
@@ -210,6 +239,8 @@ def test_equivalent_descriptions_are_one_kernel() -> None:
         ("relu", "float32", {"in1": "unit"}, ValueError, "no stream primitive of two inputs"),
         ("mul", "float32", {"in1": "unit", "out": "reduced"}, ValueError, "elementwise"),
         ("relu", "float32", {"outer_reduced": True}, ValueError, "elementwise"),
+        ("mul", "float32", {"in1": "strided", "joined": True}, ValueError, "end to end"),
+        ("copy", "float32", {"joined": True}, ValueError, "end to end"),
         ("copy", "float128", {}, KeyError, "no kernels"),
     ],
 )

@@ -1,0 +1,58 @@
+"""Loops that follow the input of which most is read, where nothing is used twice.
+
+In goes a `TensorOp` in loop order, whose kernel is vectors and rows. A finished block of out saves
+what it costs to come back to it; but where K loops around it jump to and fro in a large input,
+every jump costs the hardware's prefetching, and lines and pages whose rest is not read yet. So out
+come the loops in the order in which that input lies, K loops among them, as far out as what of out
+is inside them stays in half of L2. SHARED loops, and those around them, stay where they are. The
+sum of an element keeps its order unless two K loops change places.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorop.ir import CONTRACTIONS, DimType, ExecType, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.cost import bytes_of
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.result import PassResult, listing
+
+LARGER = 4  # times the bytes of the other input
+
+
+def follow(op: TensorOp, machine: Machine) -> PassResult:
+    """Sort the loops as the largest input lies.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Loops outermost first, SHARED ones marked, then the PRIM dimensions.
+    machine : Machine
+
+    Returns
+    -------
+    PassResult
+        The same dimensions, the loops perhaps in another order.
+    """
+    last = max((i + 1 for i, d in enumerate(op.dimensions) if d.exec == ExecType.SHARED), default=0)
+    fixed, rest = op.dimensions[:last], op.dimensions[last:]
+    loops = [d for d in rest if d.exec != ExecType.PRIM]
+    prim = [d for d in rest if d.exec == ExecType.PRIM]
+    if op.main not in CONTRACTIONS or all(d.type != DimType.K for d in loops):
+        return PassResult(op, "nothing is summed in loops")
+    small, large = sorted((0, 1), key=lambda t: bytes_of(op, t))
+    if bytes_of(op, large) < max(machine.l2, LARGER * bytes_of(op, small)):
+        return PassResult(op, "no input is large")
+    room = machine.l2 // 2 // element(op.dtype).size
+    ordered = sorted(loops, key=lambda d: -abs(d.strides[large]))
+    for i in reversed(range(len(ordered))):
+        if ordered[i].type != DimType.K:
+            continue
+        while prod(d.size for d in (*ordered[i + 1 :], *prim) if d.strides[op.out]) > room:
+            if i + 1 == len(ordered):
+                break
+            ordered[i], ordered[i + 1] = ordered[i + 1], ordered[i]
+            i += 1
+    note = f"loops {listing(ordered)}, as {op.tensors[large].role} lies"
+    return PassResult(op.with_dimensions((*fixed, *ordered, *prim)), note)

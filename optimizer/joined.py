@@ -1,0 +1,36 @@
+"""Rows that a stream kernel joins: short ones, which lie end to end in one input and in out.
+
+In the other input they are one row for all, or an element each: the channels of an image times a
+factor for each channel, or points times a factor for each point. Alone such a row is less than a
+few vectors, most of it loops and masks; as part of the whole it is a few elements more.
+"""
+
+from __future__ import annotations
+
+from tensorop.ir import BINARY, CONTRACTIONS, Dimension, DimType, TensorOp
+from tensorop.jit.elements import element
+from tensorop.jit.stream_abi import JOINED
+
+MANY = 32  # rows for which it pays to put together what is the same for all
+NARROW = 128  # bytes of a row from which on one that is an element of the other input goes alone
+
+
+def spread(op: TensorOp, rows: Dimension | None, inner: Dimension | None) -> int | None:
+    """The input that is to be spread over the others, where rows can be joined; None where not. Of
+    operations that are no product it is in1."""
+    if op.main not in CONTRACTIONS | BINARY or rows is None or inner is None:
+        return None
+    if inner.size > JOINED or DimType.K in (rows.type, inner.type):
+        return None
+    size = element(op.dtype).size
+    for dense in (0, 1) if op.main in CONTRACTIONS else (0,):
+        other = 1 - dense
+        elements = inner.strides[other] == 0 and inner.size * size < NARROW
+        one_row = inner.strides[other] == 1 and rows.strides[other] == 0 and rows.size >= MANY
+        if (elements or one_row) and all(_end_to_end(inner, rows, t) for t in (dense, op.out)):
+            return other
+    return None
+
+
+def _end_to_end(inner: Dimension, rows: Dimension, tensor: int) -> bool:
+    return inner.strides[tensor] == 1 and rows.strides[tensor] == inner.size
