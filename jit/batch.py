@@ -3,12 +3,13 @@
     for m, n, x:  out[m, n, x] (op)= sum over k of in0[m, k, x] * in1[k, n, x]
 
 Where the matrices are too small, or their elements too far apart, to fill vectors with rows of one
-matrix, a vector holds the same element of many. Nothing is broadcast or packed. A register tile of
+matrix, a vector holds the same element of many. Nothing is packed. A register tile of
 `rows` by `columns` vectors keeps its sums over all of K, so that every vector that is loaded serves
 several products; what is left over of M and N is done in tiles one row or one column wide.
 
-X is consecutive, or strided: vectors are then gathered, and results scattered. M, N and K may have
-any strides. Results are stored as `abi.CallRecord` says (see jit/scalars.py).
+X is consecutive, or strided: vectors are then gathered, and results scattered; or an input is the
+same for all of the batch, and its elements are broadcast. M, N and K may have any strides. Results
+are stored as `abi.CallRecord` says (see jit/scalars.py).
 
 Source: A. Heinecke et al., LIBXSMM: accelerating small matrix multiplications by runtime code
 generation (2016); its packed GEMM has the same layout.
@@ -53,8 +54,9 @@ class _Batch:
             code.pointer(code.frame, self._word(word))
             for word in (BatchWord.IN0_SLOT, BatchWord.IN1_SLOT, BatchWord.OUT_SLOT)
         )
+        known = {"unit": self.element.size, "zero": 0}
         self.x_in0, self.x_in1, self.x_out = (
-            self.element.size if access == "unit" else self._word(word)
+            known[access] if access in known else self._word(word)
             for access, word in (
                 (kernel.in0, BatchWord.IN0_X),
                 (kernel.in1, BatchWord.IN1_X),
@@ -136,8 +138,12 @@ class _Batch:
     def _load(
         self, of: Arithmetic, address: Value, step: Value | int, conj: bool, count: Value | None
     ) -> Number:
-        gathers = not isinstance(step, int) and of.lanes > 1
-        value = of.gather(address, step) if gathers else of.load(address, count)
+        if step == 0:
+            value = of.splat(Arithmetic(self.code, self.element, 1).load(address))
+        elif not isinstance(step, int) and of.lanes > 1:
+            value = of.gather(address, step)
+        else:
+            value = of.load(address, count)
         return of.conj(value) if conj else value
 
     def _store(

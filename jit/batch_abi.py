@@ -10,7 +10,7 @@ from typing import Literal
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
-BatchAccess = Literal["unit", "strided"]
+BatchAccess = Literal["unit", "zero", "strided"]
 LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch
 WIDEST = 8  # columns of a tile at most, where items come one after the other
 

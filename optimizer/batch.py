@@ -27,10 +27,10 @@ from tensorop.ir import (
     Step,
     TensorOp,
 )
-from tensorop.jit.batch_abi import BatchAccess, BatchKernel, tile_of
+from tensorop.jit.batch_abi import LONGEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, ceiling
-from tensorop.optimizer.lanes import kernel_axis, lane_dimension
+from tensorop.optimizer.lanes import as_batch, kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
 
@@ -54,11 +54,13 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     Parameters
     ----------
     op : TensorOp
-        Fused; has a `lane_dimension`.
+        Fused; can be had `as_batch`.
     threads : int
         Shares to divide the batch into.
     """
-    lane = lane_dimension(op)
+    found = as_batch(op)
+    assert found is not None
+    op, lane = found, lane_dimension(found)
     assert lane is not None
     m, n, k = (kernel_axis(op, t) for t in (DimType.M, DimType.N, DimType.K))
     x = Axis("X", DimType.C, (lane,))
@@ -100,32 +102,37 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
 
 def blocks_of(op: TensorOp, lane: Dimension, machine: Machine) -> BatchBlocks:
     """Blocks of which half of L2 holds all tensors. An odd number of vectors of the batch, so that
-    rows of temporaries as long as a block do not fall into the same few sets of a cache."""
+    rows of temporaries as long as a block do not fall into the same few sets of a cache; whole rows
+    where one of the inputs is the same for all, of as many items as have room."""
     lanes = machine.lanes(op.dtype)
     m, n = (kernel_axis(op, t).size for t in (DimType.M, DimType.N))
     kept = [d for d in op.dimensions if d.type != DimType.C]
     item = sum(prod(d.size for d in kept if d.strides[t]) for t in range(3))
     room = machine.l2 // 2 // (lanes * element(op.dtype).size)  # vectors
-    vectors = ceiling(lane.size, lanes)
-    if room >= min(LEAST, vectors) * item:
+    vectors, k = ceiling(lane.size, lanes), op.size_of(DimType.K)
+    short, long = sorted((m, n))
+
+    def part(run: int) -> int:
+        return min(long, (room // run - short * k) // (short + k))
+
+    rows = not all(lane.strides) and part(vectors) >= min(LONGEST, long)
+    if room >= min(LEAST, vectors) * item and not rows:
         most = max(1, room // item - 1) | 1
         return BatchBlocks(
             min(lane.size, (ceiling(vectors, ceiling(vectors, most)) | 1) * lanes), m, n
         )
-    k = op.size_of(DimType.K)
-    run = min(RUN, vectors)
-    short, long = sorted((m, n))
-    part = max(1, min(long, (room // run - short * k) // (short + k)))
+    run = vectors if rows else min(RUN, vectors)
+    some = max(1, part(run))
     return BatchBlocks(
         min(lane.size, run * lanes),
-        min(m, part) if m > n else m,
-        n if m > n else min(n, part),
+        min(m, some) if m > n else m,
+        n if m > n else min(n, some),
         False,
     )
 
 
 def _access(stride: int) -> BatchAccess:
-    return "unit" if stride == 1 else "strided"
+    return "zero" if stride == 0 else "unit" if stride == 1 else "strided"
 
 
 def _nearest_first(d: Dimension) -> int:

@@ -15,7 +15,7 @@ from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.tiles import Tile, tiles
 from tensorop.optimizer.items import items_of
-from tensorop.optimizer.lanes import lane_dimension
+from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
@@ -107,7 +107,7 @@ def is_product(op: TensorOp) -> bool:
 
 def regimes(op: TensorOp, machine: Machine) -> tuple[str, ...]:
     """The kinds of schedule that a matrix product can have."""
-    along_lanes = ("batch",) if lane_dimension(op) is not None else ()
+    along_lanes = ("batch",) if as_batch(op) is not None else ()
     in_items = ("items",) if items_of(op, machine) is not None else ()
     return ("stream", "nest", "blocked", *along_lanes, *in_items)
 

@@ -17,7 +17,7 @@ from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.joined import spread
-from tensorop.optimizer.lanes import kernel_axis, lane_dimension
+from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
     columns_lie,
@@ -61,8 +61,13 @@ FAR = 3.0  # times as long as a read takes a store to a line of memory that foll
 PICKED = 6.7  # one that is packed alone
 ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
 ITEM_READ = 415.0  # the same, where columns are read where they lie
-TILE = 14.0  # a tile of a batch along the lanes; LOADED: one of its vectors, from L1 and from L2
-LOADED = (0.2, 1.2)
+TILE = 14.0  # a tile of a batch along the lanes; SAME_TILE: where an input is the same for all
+SAME_TILE = 2.0
+BEGUN = 40.0  # to begin such a tile
+LATENCY = 4.0  # of a step of its sum, where that is too long to overlap with the next: LONG_SUM
+LONG_SUM = 16
+SPLAT = 0.4  # a number of that input
+LOADED = (0.2, 1.2)  # one of its vectors, from L1 and from L2
 FINISHED = 9.0  # a tile that fits an item; STEP: of K; LOAD: an element or vector of it
 STEP = 1.2
 LOAD = 0.4
@@ -108,7 +113,7 @@ def bound_cycles(op: TensorOp, machine: Machine) -> float:
     total, lanes = sum([bytes_of(op, t) for t in range(len(op.tensors))]), machine.lanes(op.dtype)
     memory = _transfer(total, total, machine)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
-    if items > 1 or min(m, n, k) == 1:
+    if items > 1 or min(m, n, k) == 1 or min(m, n) * k <= SMALL:
         return max(m * n * k * items / lanes * PRODUCT, memory)
     # One matrix product: vectors along the better side, nothing packed, whole columns stored.
     price = PANELS * element(op.dtype).parts ** 2
@@ -297,7 +302,9 @@ def _columns(m: int, n: int, k: int, lanes: int, price: float, stored: float) ->
 
 def batch_cycles(op: TensorOp, machine: Machine) -> float:
     """Batches of matrix products with vectors along the batch, of an operation that can."""
-    lane = lane_dimension(op)
+    found = as_batch(op)
+    assert found is not None
+    op, lane = found, lane_dimension(found)
     assert lane is not None
     kind, lanes = element(op.dtype), machine.lanes(op.dtype)
     blocks = blocks_of(op, lane, machine)
@@ -309,9 +316,14 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     rows, columns = tile_of(m, n, op.dtype, machine.target)
     down, across = tiles(m, rows), tiles(n, columns)
     held = sum(bytes_of(op, t) for t in range(3))
-    load = LOADED[held / lane.size * block > machine.l1]
+    level = held / lane.size * block > machine.l1
     vectors = (m * across * k, n * down * k, m * n * (2 if again else 1))  # of one of the batch
-    plain = m * n * k * PRODUCT * kind.parts**2 + down * across * TILE + sum(vectors) * load
+    loaded = sum(
+        v * (LOADED[level] if s else SPLAT) for v, s in zip(vectors, lane.strides, strict=True)
+    )
+    tile = TILE if all(lane.strides) else SAME_TILE
+    waited = down * across * k * LATENCY if k >= LONG_SUM else 0.0
+    plain = max(m * n * k * PRODUCT * kind.parts**2, waited) + down * across * tile + loaded
     line = LINE_CYCLES[held / op.size_of(DimType.C) * lanes > machine.l1]
     apart = sum(
         v * (_apart(s, lanes) + (s > 1) * lanes * s * kind.size / LINE * line)
@@ -321,17 +333,23 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     if not apart:  # the last vector is masked; where elements are apart it is done one by one
         whole, left = ceil(lane.size / lanes), 0
     around = outside * op.size_of(DimType.C) / lane.size
-    work = around * (whole * (plain + apart) + left * plain + ceil(lane.size / block) * CALL)
+    work = whole * (plain + apart) + left * plain
+    work += ceil(lane.size / block) * (CALL + down * across * BEGUN)
+    if not apart and lane.size % lanes:
+        work += m * n * CUT
+    work *= around
     memory = _transfer(held, held, machine) + _come_back_to(op, (m, n), blocks, machine)
     asked = blocks.whole and block < lane.size
     followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
     begun = 0.0 if followed else ASKED if asked else 1.0
-    # A block has a part of each row of the tensors, which are as far apart as they are long.
-    lengths = [lane.size * step * kind.size for step in lane.strides]
-    counts = [bytes_of(op, t) / length for t, length in enumerate(lengths)]
-    for count, length in zip(counts, lengths, strict=True):
+    # A block has a part of each row of the tensors, which are as far apart as they are long; of
+    # rows that lie end to end, whole ones follow one another.
+    lengths = [max(1, lane.size * step * kind.size) for step in lane.strides]
+    counts = [bytes_of(op, t) / n if lane.strides[t] else 0.0 for t, n in enumerate(lengths)]
+    for t, (count, length) in enumerate(zip(counts, lengths, strict=True)):
         run = length / lane.size * block
-        if run < PAGE:
+        joined = run == length and any(d.strides[t] * kind.size == length for d in op.dimensions)
+        if run < PAGE and not joined:
             lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
             walk = _walk(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
@@ -365,7 +383,7 @@ def _come_back_to(
 def _apart(step: int, lanes: int) -> float:
     """Cycles to put a vector together, or to take it apart, beyond those of a vector that is
     consecutive."""
-    if step == 1:
+    if step < 2:
         return 0.0
     return float(step) if step in NEAR_STEPS else GATHER * lanes
 

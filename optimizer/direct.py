@@ -81,12 +81,13 @@ def blocks(
 ) -> tuple[int, int]:
     """How many elements of the vector side and of K a call works on, in0 being the vector side.
 
-    All of them where in0 stays in L2. A short vector side is cut along K until it does; a long one
-    into blocks of few rows.
+    All of them where in0 stays in L2. A short vector side is cut along K until it does, if K is
+    what lies next in either input; a long one into blocks of few rows.
     """
     if vector.size * k.size * size <= machine.l2 // 2:
         return vector.size, k.size
-    if vector.size <= SHORT_VECTORS and k.strides[1] == 1:
+    near = k.strides[1] == 1 or abs(k.strides[0]) <= DENSE * vector.size
+    if vector.size <= SHORT_VECTORS and near:
         return vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size))
     if other.size <= FEW:
         return ROW_BYTES // size, machine.streams

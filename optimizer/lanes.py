@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from tensorop.ir import CONTRACTIONS, Axis, Dimension, DimType, TensorOp
 from tensorop.jit.elements import GATHERED, element
 
 FAR = 16  # elements from one item of the batch to the next at most that are worth gathering
+SMALL = 256  # elements of a matrix at most that is applied to many vectors
+MANY = 64  # of those at least, or a multiple of WHOLE, so that few lanes are left over
+WHOLE = 16
+_PRODUCT = (DimType.M, DimType.N, DimType.K)
+
+
+@lru_cache(maxsize=1024)  # estimates and passes ask about the same operation
+def as_batch(op: TensorOp) -> TensorOp | None:
+    """A product of matrices as a batch that vectors can run along: as it is, or, where a small
+    matrix is applied to many vectors near one another, with these as a batch, whose other input is
+    the same for all (`ij,xjb->xib`, a gate on a qubit; `ij,nj->ni`, a rotation of points). None
+    where it is neither."""
+    if op.main not in CONTRACTIONS or not all(op.of_type(t) for t in _PRODUCT):
+        return None
+    if lane_dimension(op) is not None:
+        return op
+    reach, summed = _reach(op), op.size_of(DimType.K)
+    many = [
+        d
+        for type_, other, tensor in ((DimType.M, DimType.N, 0), (DimType.N, DimType.M, 1))
+        if op.size_of(other) * summed <= SMALL
+        for d in op.of_type(type_)
+        if 0 < d.strides[tensor] <= reach and 0 < d.strides[op.out] <= reach
+        if d.size >= MANY or d.size % WHOLE == 0
+    ]
+    if not many:
+        return None
+    lane = max(many, key=lambda d: d.size)
+    batch = [replace(d, type=DimType.C) if d is lane else d for d in op.dimensions]
+    op = op.with_dimensions(tuple(batch))
+    return op if lane_dimension(op) is not None else None
 
 
 def lane_dimension(op: TensorOp) -> Dimension | None:
     """The batch dimension whose items are nearest to one another, if vectors can run along it."""
     kind = element(op.dtype)
-    products = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
-    if op.main not in CONTRACTIONS or not products or not kind.vectorises:
+    if not kind.vectorises:
         return None
     if kind.half and len(kernel_axis(op, DimType.K).dimensions) < len(op.of_type(DimType.K)):
         return None  # sums would be rounded on the way
-    reach = FAR if op.dtype in GATHERED else 1
-    near = [d for d in op.of_type(DimType.C) if all(0 < s <= reach for s in d.strides)]
+    reach = _reach(op)
+    near = [d for d in op.of_type(DimType.C) if all(0 <= s <= reach for s in d.strides)]
+    near = [d for d in near if d.strides[op.out] and any(d.strides[: op.out])]
     return min(near, key=lambda d: sum(d.strides), default=None)
+
+
+def _reach(op: TensorOp) -> int:
+    return FAR if op.dtype in GATHERED else 1
 
 
 def kernel_axis(op: TensorOp, type_: DimType) -> Axis:

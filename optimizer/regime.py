@@ -18,7 +18,7 @@ from tensorop.optimizer.cost import (
 )
 from tensorop.optimizer.direct import direct
 from tensorop.optimizer.items import items_of
-from tensorop.optimizer.lanes import lane_dimension
+from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
 
 
@@ -49,12 +49,14 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     as_matrices = product_cycles if straight is None else direct_cycles
     items = items_of(op, machine)
     least = math.inf if items is None else items_cycles(items, machine)
-    along_batch = lane_dimension(op) is not None
-    if along_batch and batch_cycles(op, machine) < min(least, as_matrices(op, machine)):
-        return Regime("batch", "the batch is consecutive, and matrices are small")
+    along = as_batch(op)
+    if along is not None and batch_cycles(op, machine) < min(least, as_matrices(op, machine)):
+        applied = "a small matrix is applied to many vectors, which lie near one another"
+        small = "the batch is consecutive, and matrices are small"
+        return Regime("batch", small if along is op else applied)
     if least < as_matrices(op, machine):
         return Regime("items", "matrices are small, and a kernel fits them exactly")
-    if not along_batch and _prefers_batch(op, machine):
+    if along is None and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     if straight is not None:
         return Regime("nest", straight)

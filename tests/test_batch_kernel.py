@@ -29,7 +29,7 @@ from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.items import itemised, items_of
-from tensorop.optimizer.lanes import lane_dimension
+from tensorop.optimizer.lanes import as_batch, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.touch import item_rows
@@ -79,7 +79,7 @@ def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None
         if key == 2 and case.first and case.beta is None and given_.dtype.kind in "fc":
             given_[...] = np.nan
         item = given_.dtype.itemsize
-        line = shape[2] * apart * item
+        line = shape[2] * max(1, apart) * item
         strides = (line, shape[0] * line, apart * item)  # the second axis outside the first
         if isinstance(kernel, ItemsKernel):
             matrix = shape[0] * shape[1]
@@ -157,6 +157,17 @@ def test_items_apart(apart: tuple[int, int, int], dtype: str, target: Target) ->
     kernel = BatchKernel(dtype, 2, 3, in0, in1, out)
     for beta in (None, 2.0):
         check(kernel, target, Case(3, 4, 2, 37, apart, beta=beta))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", VECTORS)
+@pytest.mark.parametrize("apart", [(0, 1, 1), (1, 0, 1)])
+def test_one_matrix_for_all(apart: tuple[int, int, int], dtype: str, target: Target) -> None:
+    in0, in1 = ("unit" if step else "zero" for step in apart[:2])
+    conj = numpy_dtype(dtype).kind == "c"
+    kernel = BatchKernel(dtype, 2, 2, in0, in1, conj0=conj, conj1=conj)  # type: ignore[arg-type]
+    for m, n, k, x in ((2, 3, 2, 37), (3, 1, 4, 5), (1, 5, 1, 64)):
+        check(kernel, target, Case(m, n, k, x, apart, at_end=n != 3))
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
@@ -282,6 +293,54 @@ def test_schedules(dtype: str, threads: int) -> None:
         execute(schedule, buffers, threads)
         np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
     assert cut > 10 and touched > 3 and parts > 10
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32"])
+def test_schedules_of_a_small_matrix_and_many_vectors(dtype: str, threads: int) -> None:
+    """The vectors are columns or rows of either input, beside others, in steps of 1 to 4."""
+    rng, T = np.random.default_rng(threads), DimType
+    parts = 0
+    for i in range(60):
+        many, small = ((T.M, T.N), (T.N, T.M))[i % 2]
+        further = [T.K] * int(rng.integers(0, 2)) + [many] * int(rng.integers(0, 3))
+        kinds = [small, T.K, *further, *([T.C] * (i % 5 == 0)), many]
+        sizes = [int(rng.integers(2, 7)) for _ in kinds]
+        sizes[-1] = int(rng.choice((16, 48, 100, 700)))
+        inside = list(range(len(kinds) - 1))
+        orders = [[len(inside), *rng.permutation(inside)] for _ in range(3)]
+        apart = [int(rng.integers(1, 5)) if dtype.startswith("f") else 1 for _ in range(3)]
+        op, buffers = laid_out(rng, dtype, kinds, sizes, orders, apart)
+        spread = as_batch(op)
+        assert spread is not None
+        if spread is op:  # the batch beside it is near, too
+            continue
+        assert sum(0 in d.strides[:2] for d in spread.of_type(T.C)) == 1
+        schedule = batched(op, TINY if i % 3 else SMALL, threads)
+        schedule.verify()
+        parts += bool({"M", "N"} & {getattr(s, "axis", "") for _, s in schedule.steps()})
+        expected = [b.copy() for b in buffers]
+        reference.run(op, expected, 1, 0)
+        execute(schedule, buffers, threads)
+        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+    assert parts > 5
+
+
+def test_a_matrix_is_small_and_vectors_are_near() -> None:
+    def found(matrix: int, apart: int, dtype: str) -> TensorOp | None:
+        T = DimType
+        dims = (
+            Dimension(T.M, 1000, (apart, 0, apart)),
+            Dimension(T.N, matrix, (0, 1, 1000 * apart)),
+            Dimension(T.K, matrix, (1000 * apart, matrix, 0)),
+        )
+        tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+        return as_batch(TensorOp(tensors, dims, Primitive.GEMM))
+
+    assert found(16, 1, "float32") and found(3, 3, "float64") and found(2, 1, "int8")
+    assert not found(17, 1, "float32")
+    assert not found(3, 17, "float64")
+    assert not found(3, 3, "complex64")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
