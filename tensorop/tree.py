@@ -7,7 +7,8 @@ intermediate result, and the last step writes the result. No arrays are needed.
 A label that only one operand has, and that nothing later needs, is summed before the operand is
 multiplied, so that the product is smaller by that label's size. Intermediate results are dense,
 with batch labels outermost, then those of the first and those of the second operand, which is the
-order in which a matrix product writes.
+order in which a matrix product writes; but a batch label that is the fastest of both operands stays
+so, since nothing can then be read and written along another one.
 """
 
 from __future__ import annotations
@@ -140,13 +141,15 @@ class _Planner:
         """A two-operand step; returns the slot of its result."""
         inputs = (self._reduce(first), self._reduce(second))
         self.products_left -= 1
-        a, b = (self._take(slot).labels for slot in inputs)
+        operands = [self._take(slot) for slot in inputs]
         if not self.products_left:
             return self._emit(inputs, self.result, last=True)
-        common = set(a) & set(b)
-        shared = [label for label in a if label in common]
+        a, b = (operand.labels for operand in operands)
+        common, fastest = set(a) & set(b), {_fastest(operand) for operand in operands}
+        inner = [label for label in common if fastest == {label}]
+        shared = [label for label in a if label in common and label not in inner]
         lone = [label for label in (*a, *b) if label not in common]
-        return self._emit(inputs, self._dense([*shared, *lone]))
+        return self._emit(inputs, self._dense([*shared, *lone, *inner]))
 
     def _reduce(self, slot: int) -> int:
         """Sum the labels that only this operand has; returns the slot to go on with."""
@@ -213,6 +216,12 @@ class _Planner:
             main = Primitive.SUM if summed else Primitive.COPY
         tensors = [Tensor(_ROLES[i], self.dtype, flag) for i, flag in enumerate(conj)]
         return TensorOp((*tensors, Tensor("out", self.dtype)), tuple(dimensions), main)
+
+
+def _fastest(operand: Operand) -> int | None:
+    """The label along which neighbours in memory lie."""
+    steps = zip(map(abs, operand.strides), operand.labels, strict=True)
+    return min((pair for pair in steps if pair[0]), default=(0, None))[1]
 
 
 _ROLES = ("in0", "in1")

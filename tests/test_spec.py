@@ -270,6 +270,17 @@ def test_left_to_right_sums_a_label_as_soon_as_nothing_needs_it() -> None:
     assert [s.text for s in steps] == ["ab,bc->bac", "bac,cb->a"]
 
 
+def test_a_batch_that_is_fastest_in_both_operands_stays_so() -> None:
+    steps = program("ir,kr,ijk->jr", (2, 5), (3, 5), (2, 4, 3), optimize=False).steps
+    assert steps[0].text == "ir,kr->ikr"
+    steps = program("bir,bkr,ijk->jr", (6, 2, 5), (6, 3, 5), (2, 4, 3), optimize=False).steps
+    assert [s.text for s in steps] == ["bir,bkr->ikr", "ikr,ijk->jr"]
+    steps = program("ri,rk,ijk->jr", (5, 2), (5, 3), (2, 4, 3), optimize=False).steps
+    assert steps[0].text == "ri,rk->rik"
+    steps = program("ir,kr,ijkr->j", (2, 1), (3, 1), (2, 4, 3, 1), optimize=False).steps
+    assert steps[0].text == "i,k->ik"
+
+
 def test_repetition_is_a_factor() -> None:
     strided = ((5, 4), (0, 8), np.dtype("f8"), True)
     (step,) = decide(parse("ij->j"), [strided], None, Options()).steps
