@@ -46,8 +46,15 @@ def parse(module: ir.Module, target: Target) -> llvm.ModuleRef:
 
 def assembly(module: ir.Module, target: Target) -> str:
     """The machine code of a module as text."""
-    with lock:
-        return str(_machine(target).emit_assembly(parse(module, target)))
+    with lock, parse(module, target) as parsed:
+        return str(_machine(target).emit_assembly(parsed))
+
+
+def _compiled(module: ir.Module, target: Target, independent: bool = True) -> bytes:
+    """An object file. The parsed module is closed here and not left to be collected: an interrupt
+    that comes meanwhile would be lost with it."""
+    with parse(module, target) as parsed:
+        return bytes(_machine(target, independent).emit_object(parsed))
 
 
 def leaf_code(kernel: Kernel, target: Target) -> tuple[int, bytes]:
@@ -61,18 +68,18 @@ def leaf_code(kernel: Kernel, target: Target) -> tuple[int, bytes]:
     module = generate(kernel, target)
     show(Level.IR, lambda: str(module))
     show(Level.ASSEMBLY, lambda: assembly(module, target))
-    code, functions = flatten(_machine(target).emit_object(parse(module, target)))
+    code, functions = flatten(_compiled(module, target))
     return functions[kernel.name], code
 
 
 def linked_code(module: ir.Module, target: Target) -> Linked:
     """The code of a module that may call functions of the process."""
-    return link(_machine(target).emit_object(parse(module, target)))
+    return link(_compiled(module, target))
 
 
 def object_code(module: ir.Module, target: Target) -> bytes:
     """An object file for `load_object`."""
-    return bytes(_machine(target, independent=False).emit_object(parse(module, target)))
+    return _compiled(module, target, independent=False)
 
 
 def load_object(

@@ -156,10 +156,8 @@ def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machin
         for t, s in enumerate(inner.strides)
         if s not in (0, 1)
     )
-    vectors, summed = (
-        ceil(inner.size / lanes),
-        [d for d in (inner, rows) if d and d.type == DimType.K],
-    )
+    vectors = ceil(inner.size / lanes)
+    summed = [d for d in (inner, rows) if d and d.type == DimType.K]
     again = any(d.type == DimType.K and d not in summed for d in op.dimensions)
     work = apart * inner.size + vectors * (UPDATED if again else 0.0)
     if not summed:

@@ -260,10 +260,7 @@ def stream_call(
         access[-1] = "reduced"
     elif x.size == 1 and access[-1] == "zero":
         access[-1] = "unit"
-    joined = (
-        len(tensors) == 3
-        and spread(op, *(a.dimensions[0] if a.dimensions else None for a in (y, x))) == 1
-    )
+    rows, inner = (axis.dimensions[0] if axis.dimensions else None for axis in (y, x))
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
     source = op.tensors[0].dtype if main == Primitive.CAST else None
     kernel = stream_kernel(
@@ -276,7 +273,7 @@ def stream_call(
         outer_reduced=y.type == DimType.K,
         conj0=conj[0],
         conj1=conj[1] if len(conj) > 1 else False,
-        joined=joined,
+        joined=len(tensors) == 3 and spread(op, rows, inner) == 1,
     )
     return Call(kernel, tensors, (x.name, y.name), when)
 

@@ -17,6 +17,7 @@ from tensorop.jit import library
 from tensorop.jit.abi import Frame
 from tensorop.jit.blob import flatten, link
 from tensorop.jit.builder import Code
+from tensorop.jit.compiler import leaf_code
 from tensorop.jit.library import kernel_address, kernels_loaded
 from tensorop.jit.target import Target, host_targets
 
@@ -56,6 +57,19 @@ def test_a_kernel_is_compiled_once() -> None:
     assert kernel_address(Adds(3)) == kernel_address(Adds(3))
     assert kernels_loaded() == before + 1
     assert kernel_address(Adds(4)) != kernel_address(Adds(3))
+
+
+def test_an_interrupt_while_compiling_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python ignores what is raised where an object is collected, as modules of llvmlite are."""
+    dispose = llvm.ModuleRef._dispose
+
+    def interrupted(module: llvm.ModuleRef) -> None:
+        dispose(module)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(llvm.ModuleRef, "_dispose", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        leaf_code(Adds(7), host_targets()[0])
 
 
 def test_every_target_runs() -> None:
