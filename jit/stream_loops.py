@@ -144,7 +144,7 @@ class Stream(StreamSteps):
 
     def _sum_over_y(self) -> None:
         for strip in self._strips(self.x, self.vectors(4), self.vectors(4)):
-            chains = self.vectors(_CHAINS) if len(strip.counts) == 1 else 1
+            chains = self.vectors(_CHAINS) if self._fast and len(strip.counts) == 1 else 1
             totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
             done = self.code.int(0)
             if chains > 1:
@@ -186,12 +186,12 @@ class Stream(StreamSteps):
         ways = [(done, True)]
         if len(self.inputs) == 2:
             shared, none = code.equal(self.inputs[1].stride, 0), code.int(0)
-            short = code.less(self.x, _SHORT * self.lanes.count)
-            apart = code.builder.select(short, done, none)
-            ways = [
-                (code.builder.select(shared, done, none), True),
-                (code.builder.select(shared, none, apart), False),
-            ]
+            ways = [(code.builder.select(shared, done, none), True)]
+            apart = none
+            if self.element.parts == 1:
+                short = code.less(self.x, _SHORT * self.lanes.count)
+                apart = code.builder.select(short, done, none)
+                ways.append((code.builder.select(shared, none, apart), False))
             done = code.builder.select(shared, done, apart)
         for rows, share in ways:
             with code.loop(rows, step=self._rows) as y:
@@ -199,12 +199,15 @@ class Stream(StreamSteps):
         return done
 
     @property
+    def _fast(self) -> bool:
+        """Whether short sums are worth code of their own, which takes as long again to compile:
+        those of types that contractions are fast in."""
+        return self.element.is_float and not self.element.half and not self.form.gathers
+
+    @property
     def _rows(self) -> int:
-        """How many rows are summed together: several of types that contractions are fast in, as the
-        code takes as long again to compile."""
-        if not self.element.is_float or self.element.half or self.form.gathers:
-            return 1
-        return _ROWS
+        """How many rows are summed together."""
+        return _ROWS if self._fast else 1
 
     @property
     def _chains(self) -> int:
@@ -256,14 +259,14 @@ class Stream(StreamSteps):
             with code.loop(whole, step=vectors * lanes.count) as x:
                 yield Strip(x, lanes, [None] * vectors)
         if self.masked:
-            if tail > 1:
+            if tail > 1 and self._fast:
                 narrow = code.less(code.sub(length, whole), lanes.count + 1)
                 wide = code.builder.select(narrow, whole, length)
                 with code.loop(wide, start=whole, step=tail * lanes.count) as x:
                     yield Strip(x, lanes, self._counts(x, length, tail))
-                whole = wide
-            with code.loop(length, start=whole, step=lanes.count) as x:
-                yield Strip(x, lanes, self._counts(x, length, 1))
+                whole, tail = wide, 1
+            with code.loop(length, start=whole, step=tail * lanes.count) as x:
+                yield Strip(x, lanes, self._counts(x, length, tail))
             return
         single = self._multiple(length, lanes.count)
         if vectors > 1:

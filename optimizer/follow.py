@@ -2,10 +2,12 @@
 
 In goes a `TensorOp` in loop order, whose kernel is vectors and rows. A finished block of out saves
 what it costs to come back to it; but where K loops around it jump to and fro in a large input,
-every jump costs the hardware's prefetching, and lines and pages whose rest is not read yet. So out
-come the loops in the order in which that input lies, K loops among them, as far out as what of out
-is inside them stays in half of L2. SHARED loops, and those around them, stay where they are. The
-sum of an element keeps its order unless two K loops change places.
+every jump costs the hardware's prefetching, and lines and pages whose rest is not read yet; and
+where a loop that the large input does not have is outside, all of it is read again. So out come the
+loops in the order in which that input lies, those that it does not have innermost, and K loops
+among them, as far out as what of out is inside them stays in half of L2. SHARED loops, and those
+around them, stay where they are. The sum of an element keeps its order unless two K loops change
+places.
 """
 
 from __future__ import annotations
@@ -39,11 +41,15 @@ def follow(op: TensorOp, machine: Machine) -> PassResult:
     fixed, rest = op.dimensions[:last], op.dimensions[last:]
     loops = [d for d in rest if d.exec != ExecType.PRIM]
     prim = [d for d in rest if d.exec == ExecType.PRIM]
-    if op.main not in CONTRACTIONS or all(d.type != DimType.K for d in loops):
-        return PassResult(op, "nothing is summed in loops")
+    if op.main not in CONTRACTIONS:
+        return PassResult(op, "nothing is used again")
     small, large = sorted((0, 1), key=lambda t: bytes_of(op, t))
     if bytes_of(op, large) < max(machine.l2, LARGER * bytes_of(op, small)):
         return PassResult(op, "no input is large")
+    walked = [i for i, d in enumerate(loops) if d.strides[large]]
+    again = [i for i, d in enumerate(loops) if not d.strides[large]]
+    if all(d.type != DimType.K for d in loops) and (not again or max(walked, default=0) < again[0]):
+        return PassResult(op, "the large input is gone through once, as out lies")
     room = machine.l2 // 2 // element(op.dtype).size
     ordered = sorted(loops, key=lambda d: -abs(d.strides[large]))
     for i in reversed(range(len(ordered))):

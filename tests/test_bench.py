@@ -16,6 +16,7 @@ from tensorop.bench.cases import (
     batch_cases,
     gemm_cases,
     permute_cases,
+    program_cases,
     quick_cases,
     rows,
     scaled,
@@ -65,6 +66,9 @@ def test_scaled_leaves_what_fits_alone() -> None:
 def test_tables_are_whole() -> None:
     assert len(tccg_cases("float32")) == len(tccg_cases("float64")) == 48
     assert len(quick_cases()) >= 8
+    programs = program_cases()
+    assert len({case.name for case in programs}) == len(programs) == 54
+    assert all(len(case.terms) <= 3 and case.shapes for case in programs)
     assert [op.name for op in seed_operations()] == [
         "gemm, as written",
         "gemm, optimised",

@@ -429,6 +429,21 @@ def test_follow_goes_along_with_the_large_input_while_out_stays_in_the_cache() -
     assert follow(op, small).op is op
 
 
+def test_follow_reads_a_large_input_once() -> None:
+    op = contraction(
+        ("M", 4, (40, 0, 6400)),
+        ("N", 100, (0, 640, 64)),
+        ("C", 64, (160, 10, 1)),
+        ("K", 10, (1, 1, 0)),
+    )
+    kernel = tuple(d.executed(E.PRIM) for d in op.dimensions[2:])
+    op = op.with_dimensions((*op.dimensions[:2], *kernel))
+    assert [d.name for d in follow(op, TINY).op.dimensions] == ["b", "a", "c", "d"]
+    n, m = op.dimensions[1::-1]
+    once = op.with_dimensions((n, m, *kernel))
+    assert follow(once, TINY).op is once
+
+
 def test_group_keeps_the_meaning() -> None:
     """Of products of blocks, each cut as many ways as its sizes and tiny caches allow."""
     rng = np.random.default_rng(0)

@@ -223,6 +223,11 @@ def quick_cases(dtype: str = "float32") -> list[Case]:
     return cases
 
 
+def program_cases(dtype: str = "float32") -> list[Case]:
+    """Contractions of one operand or two that real programs consist of, at everyday sizes."""
+    return [Case(name, spec, _sizes(sizes), dtype) for name, spec, sizes in rows("programs")]
+
+
 def tccg_cases(dtype: str = "float32", gflop: float = 2.0) -> list[Case]:
     """The 48 contractions of the TCCG benchmark for C-ordered arrays, scaled to `gflop`.
 

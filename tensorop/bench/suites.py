@@ -19,6 +19,7 @@ from tensorop.bench.cases import (
     batch_cases,
     gemm_cases,
     permute_cases,
+    program_cases,
     quick_cases,
     seed_operations,
     tccg_cases,
@@ -35,6 +36,7 @@ CASES = {
     "permute": permute_cases,
     "tccg": tccg_cases,
     "batch": batch_cases,
+    "programs": program_cases,
 }
 SUITES = (*CASES, "random", "seed")
 DEFAULT_PEERS = dict.fromkeys(SUITES, ("torch",)) | {"quick": (), "seed": ()}
