@@ -26,6 +26,7 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, Value
+from tensorop.jit.fold import fold_each
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
@@ -368,7 +369,7 @@ class Stream(StreamSteps):
         last = totals[-rows:] if self._scalar_tail else []
         of, vectors = self.lanes.of, (len(totals) - len(last)) // rows
         mine = [self._pairwise(of, totals[r * vectors : (r + 1) * vectors]) for r in range(rows)]
-        folded = of.fold_each(mine, self.combine)
+        folded = fold_each(of, mine, self.combine)
         if not last:
             return folded
         pairs = zip(folded, last, strict=True)

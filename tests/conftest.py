@@ -10,7 +10,7 @@ instruction sets (test_targets.py).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,3 +43,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == file.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture
+def nothing_known() -> Iterator[None]:
+    """No call is known to generated code, before the test or after it."""
+    from tensorop import cache_clear  # not before the environment says that nothing is kept
+
+    cache_clear()
+    yield
+    cache_clear()

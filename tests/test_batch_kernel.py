@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tensorop import reference
 from tensorop.bind import bind
 from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
@@ -35,7 +34,7 @@ from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
 from tests.stream_calls import DTYPES, TARGETS, Block, numpy_dtype, wider
-from tests.test_blocked import execute
+from tests.test_blocked import does_the_same
 
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 VECTORS = tuple(d for d in DTYPES if d not in ("longdouble", "clongdouble"))
@@ -282,16 +281,12 @@ def test_schedules(dtype: str, threads: int) -> None:
     for i in range(60):
         op, buffers = batch(rng, dtype)
         schedule = batched(op, TINY if i % 2 else SMALL, threads)
-        schedule.verify()
         calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
         touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
         looped = {getattr(s, "axis", "") for _, s in schedule.steps()}
         cut += "X" in looped
         parts += bool({"M", "N"} & looped)
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
     assert cut > 10 and touched > 3 and parts > 10
 
 
@@ -317,12 +312,8 @@ def test_schedules_of_a_small_matrix_and_many_vectors(dtype: str, threads: int) 
             continue
         assert sum(0 in d.strides[:2] for d in spread.of_type(T.C)) == 1
         schedule = batched(op, TINY if i % 3 else SMALL, threads)
-        schedule.verify()
         parts += bool({"M", "N"} & {getattr(s, "axis", "") for _, s in schedule.steps()})
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
     assert parts > 5
 
 
@@ -367,14 +358,10 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
             continue
         assert items.swapped == (fastest == 1)
         schedule = itemised(items, machine, threads)
-        schedule.verify()
         exchanged += items.swapped
         calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
         touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
     assert exchanged > 5 and touched > 2
 
 
@@ -411,14 +398,10 @@ def test_items_are_asked_for_together(n: int, threads: int) -> None:
     op, rng = interleaved(300, n), np.random.default_rng(n)
     machine = Machine(current_target(), l1=4 << 10, l2=256 << 10, l3=1 << 20)
     schedule = optimise(op, machine, threads)
-    schedule.verify()
     calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
     assert [isinstance(call.kernel, TouchKernel) for call in calls] == [True] * 3 + [False]
     buffers = [values(rng, (300 * n * n,), "float32") for _ in range(3)]
-    expected = [b.copy() for b in buffers]
-    reference.run(op, expected, 1, 0)
-    execute(schedule, buffers, threads)
-    np.testing.assert_array_equal(buffers[2], expected[2])
+    does_the_same(op, schedule, buffers, threads)
 
 
 def test_exactly_the_block_is_asked_for() -> None:

@@ -64,6 +64,18 @@ def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> No
     run(plan, *((in1, in0) if schedule.swapped else (in0, in1)), out)
 
 
+def does_the_same(
+    op: TensorOp, schedule: Schedule, buffers: list[NDArray[Any]], threads: int
+) -> None:
+    """Run a schedule and compare with the reference, on small integers: every sum is exact, in
+    whatever order."""
+    schedule.verify()
+    expected = [b.copy() for b in buffers]
+    reference.run(op, expected, 1, 0)
+    execute(schedule, buffers, threads)
+    np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,14 +86,9 @@ def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyP
         op, buffers = draw(rng, dtype)
         oriented = orient(op, 16)
         schedule = five_loops.blocked(oriented.op, TINY, threads, oriented.swapped)
-        schedule.verify()
         loops = [s for _, s in schedule.steps() if isinstance(s, Loop)]
         cut += any(loop.block < schedule.axis(loop.axis).size for loop in loops)
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        # Small integers: every sum is exact, in whatever order.
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
     assert cut > 15
 
 
@@ -119,14 +126,10 @@ def test_columns_are_read_where_they_lie(dtype: str, threads: int) -> None:
     for m, n, k, gap in ((100, 90, 50, 0), (7, 333, 64, 3), (500, 33, 20, 90), (41, 48, 2, 0)):
         op = rows_times(m, n, k, k + gap, dtype)
         schedule = five_loops.blocked(op, machine, threads, swapped=False)
-        schedule.verify()
         assert packed_tensors(schedule) == {0}
         buffers = [rng.integers(-4, 5, size) for size in (k * n, m * (k + gap), m * n)]
         buffers = [b.astype(numpy_dtype(dtype)) for b in buffers]
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
 
 
 def test_what_is_packed_of_columns_all_the_same() -> None:
@@ -165,16 +168,12 @@ def test_blocks_inside_touched_blocks_of_a_batch(
         oriented = orient(op, 16)
         schedule = five_loops.blocked(oriented.op, machine, threads, oriented.swapped)
         schedule = touch.touched(schedule, machine)
-        schedule.verify()
         steps = [s for _, s in schedule.steps()]
         if not any(isinstance(s, Call) and isinstance(s.kernel, TouchKernel) for s in steps):
             continue
         loops = [s for s in steps if isinstance(s, Loop) and s.axis == "K"]
         both += any(loop.block < schedule.axis("K").size for loop in loops)
-        expected = [b.copy() for b in buffers]
-        reference.run(op, expected, 1, 0)
-        execute(schedule, buffers, threads)
-        np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
+        does_the_same(op, schedule, buffers, threads)
     assert both == 3
 
 

@@ -9,7 +9,6 @@ import pickle
 import pydoc
 import sys
 import weakref
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -20,14 +19,10 @@ import tensorop
 from tensorop.jit.warm import array_api
 from tests.known_calls import Calls, differs, frames_of
 
-pytestmark = pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code")
-
-
-@pytest.fixture(autouse=True)
-def nothing_known() -> Iterator[None]:
-    tensorop.cache_clear()
-    yield
-    tensorop.cache_clear()
+pytestmark = [
+    pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code"),
+    pytest.mark.usefixtures("nothing_known"),
+]
 
 
 def test_random_calls_do_the_same_by_generated_code_and_by_python() -> None:

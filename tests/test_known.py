@@ -7,7 +7,6 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,14 +24,10 @@ SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl
 DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
 SIZES = {"i": 5, "j": 6, "k": 4, "b": 3, "l": 2}
 
-pytestmark = pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code")
-
-
-@pytest.fixture(autouse=True)
-def nothing_known() -> Iterator[None]:
-    tensorop.cache_clear()
-    yield
-    tensorop.cache_clear()
+pytestmark = [
+    pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code"),
+    pytest.mark.usefixtures("nothing_known"),
+]
 
 
 def array(term: str, dtype: str, seed: int, view: int = 0) -> np.ndarray:
