@@ -445,6 +445,38 @@ def test_bias_goes_with_first_touch_copy() -> None:
         TensorOperation(**COPY).execute(a, b, out)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("first", ["none", "zero", "copy"])
+@pytest.mark.parametrize("last", ["none", "relu"])
+def test_touches_where_a_sum_is_come_back_to(first: str, last: str, threads: int) -> None:
+    """Optimised, the loop over f lies outside those over b and e: every block of out is touched
+    once before all of its sums and once after them."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-2, 3, (2, 50, 30, 8, 2, 40)), rng.integers(-2, 3, (50, 8, 2, 2))
+    out, bias = rng.integers(-3, 4, (2, 2, 8, 30, 40))
+    operation = TensorOperation(
+        dtype="float32",
+        first_touch=first,
+        main="gemm",
+        last_touch=last,
+        dim_types=("C", "C", "M", "K", "K", "M"),  # e, a, b, f, d, c
+        exec_types=None,
+        sizes=(8, 2, 30, 50, 2, 40),
+        strides_in0=(80, 960_000, 640, 19_200, 40, 1),
+        strides_in1=(4, 2, 0, 32, 1, 0),
+        strides_out=(1200, 9600, 40, 0, 0, 1),
+        threads=threads,
+        optimize=True,
+    )
+    arrays = [np.array(x, np.float32) for x in (a, b, out, bias)][: 4 if first == "copy" else 3]
+    operation.execute(*arrays)
+    expected = np.einsum("afbedc,fead->aebc", a, b)
+    expected += {"none": out, "zero": 0, "copy": bias}[first]
+    if last == "relu":
+        expected = np.maximum(expected, 0)
+    np.testing.assert_array_equal(arrays[2], expected)
+
+
 # ---------------------------------------------------------------- bounds
 
 
