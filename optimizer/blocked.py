@@ -24,7 +24,6 @@ High-performance tensor contraction without transposition (2018) for the offset 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -152,8 +151,8 @@ def _cut(op: TensorOp, dimension: Dimension, inner: int) -> TensorOp:
     """A dimension as two, the inner one of the given size, which divides it."""
     strides = tuple(inner * s for s in dimension.strides)
     parts = (
-        replace(dimension, size=dimension.size // inner, strides=strides),
-        replace(dimension, size=inner),
+        dimension._replace(size=dimension.size // inner, strides=strides),
+        dimension._replace(size=inner),
     )
     rest = [parts if d is dimension else (d,) for d in op.dimensions]
     return op.with_dimensions(tuple(d for pair in rest for d in pair))

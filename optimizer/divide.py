@@ -8,7 +8,6 @@ which decides the number of parts, and on nothing else.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -52,7 +51,7 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
         sizes = [long if d is longest else d.size for d in op.dimensions]
         steps = [(*d.strides[:-1], dense.get(id(d), 0)) for d in op.dimensions]
         every = zip(op.dimensions, sizes, steps, strict=True)
-        return [replace(d, size=n, strides=strides) for d, n, strides in every]
+        return [d._replace(size=n, strides=strides) for d, n, strides in every]
 
     steps = tuple(length * s for s in longest.strides[:-1])
     parts = Dimension(DimType.C, count, (*steps, size), name="part")

@@ -21,8 +21,6 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.cost import bytes_of
@@ -91,5 +89,5 @@ def _cut(d: Dimension, most: int) -> tuple[Dimension | None, Dimension]:
     if not part.exact or 2 * part.kernel < most:
         return None, d
     strides = tuple(part.kernel * s for s in d.strides)
-    loop = replace(d, size=part.outer, strides=strides, exec=ExecType.SEQ)
-    return loop, replace(d, size=part.kernel)
+    loop = d._replace(size=part.outer, strides=strides, exec=ExecType.SEQ)
+    return loop, d._replace(size=part.kernel)

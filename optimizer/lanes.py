@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from tensorop.ir import CONTRACTIONS, Axis, Dimension, DimType, TensorOp
@@ -37,7 +36,7 @@ def as_batch(op: TensorOp) -> TensorOp | None:
     if not many:
         return None
     lane = max(many, key=lambda d: d.size)
-    batch = [replace(d, type=DimType.C) if d is lane else d for d in op.dimensions]
+    batch = [d._replace(type=DimType.C) if d is lane else d for d in op.dimensions]
     op = op.with_dimensions(tuple(batch))
     return op if lane_dimension(op) is not None else None
 

@@ -8,7 +8,6 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from tensorop.ir import (
@@ -86,7 +85,7 @@ def _absorbed(op: TensorOp) -> TensorOp:
     innermost = loops[-1]
     if innermost.type != DimType.K or innermost.exec != ExecType.SEQ:
         return op
-    return op.with_dimensions((*loops[:-1], replace(innermost, exec=ExecType.PRIM), *prim))
+    return op.with_dimensions((*loops[:-1], innermost._replace(exec=ExecType.PRIM), *prim))
 
 
 def _vector_side(prim: list[Dimension]) -> DimType:
@@ -224,7 +223,7 @@ def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
     """A stream kernel runs over two axes; further PRIM dimensions become loops around it."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     kept = vectors_and_rows(op, prim, machine) if op.main in CONTRACTIONS else prim[-2:]
-    extra = [replace(d, exec=ExecType.SEQ) for d in prim if not any(d is k for k in kept)]
+    extra = [d._replace(exec=ExecType.SEQ) for d in prim if not any(d is k for k in kept)]
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     return op.with_dimensions((*loops, *extra, *kept))
 
@@ -293,7 +292,7 @@ def _touched(
     steps.extend(body)
     fused = getattr(call.kernel, "epilogue", "none") != "none"
     if after != Primitive.NONE and not fused:
-        plain = replace(op, tensors=tuple(t._replace(conj=False) for t in op.tensors))
+        plain = op._replace(tensors=tuple(t._replace(conj=False) for t in op.tensors))
         steps.append(stream_call(plain, after, (op.out, op.out), axes, "last"))
     return tuple(steps)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -202,4 +201,4 @@ def _cut(d: Dimension, enough: int, most: int) -> tuple[Dimension, Dimension]:
     divisors = [n for n in range(1, min(most, d.size) + 1) if d.size % n == 0]
     inner = next((n for n in divisors if n >= enough), divisors[-1])
     strides = tuple(inner * s for s in d.strides)
-    return replace(d, size=d.size // inner, strides=strides), replace(d, size=inner)
+    return d._replace(size=d.size // inner, strides=strides), d._replace(size=inner)

@@ -13,7 +13,6 @@ regime.py says which.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -86,7 +85,7 @@ def _on_output(op: TensorOp, main: Primitive) -> TensorOp:
     """A unary operation over the output, in place or from a tensor laid out like it."""
     dtype, out = op.dtype, op.out
     dimensions = tuple(
-        replace(d, type=DimType.C, strides=(d.strides[out],) * 2, exec=ExecType.SEQ)
+        d._replace(type=DimType.C, strides=(d.strides[out],) * 2, exec=ExecType.SEQ)
         for d in op.dimensions
         if d.type != DimType.K
     )
@@ -121,7 +120,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
         regime = Regime(choice.regime, "chosen by a search")
     passes.notes.append(f"regime: {regime.name}, {regime.why}")
     schedule = _scheduled(op, machine, threads, regime, passes, choice)
-    return replace(schedule, notes=(*passes.notes, *schedule.notes))
+    return schedule._replace(notes=(*passes.notes, *schedule.notes))
 
 
 def as_written(op: TensorOp, machine: Machine, threads: int) -> Schedule:
@@ -174,13 +173,12 @@ def _splittable(op: TensorOp, threads: int) -> TensorOp:
     parts = split_size(longest.size, 1, longest.size // threads)
     if not parts.exact or parts.outer > 4 * threads:
         return op
-    outer = replace(
-        longest,
+    outer = longest._replace(
         size=parts.outer,
         strides=tuple(parts.kernel * s for s in longest.strides),
         exec=ExecType.SEQ,
     )
-    inner = replace(longest, size=parts.kernel)
+    inner = longest._replace(size=parts.kernel)
     rest = [inner if d is longest else d for d in op.dimensions]
     return op.with_dimensions((outer, *rest))
 

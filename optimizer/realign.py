@@ -13,7 +13,6 @@ Multiplication", ACM TOMS 44 (2018).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from math import prod
@@ -146,7 +145,7 @@ class Realigned(NamedTuple):
     def part(self, dimension: int, size: int) -> Realigned:
         """The same of a piece: so much of a dimension."""
         dims = list(self.op.dimensions)
-        dims[dimension] = replace(dims[dimension], size=size)
+        dims[dimension] = dims[dimension]._replace(size=size)
         return self._replace(op=self.op.with_dimensions(tuple(dims)))
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, TensorOp
@@ -172,5 +171,5 @@ def _even(size: int, multiple: int, max_kernel: int) -> Parts:
 
 
 def _cut(d: Dimension, parts: Parts) -> tuple[Dimension, Dimension]:
-    outer = replace(d, size=parts.outer, strides=tuple(parts.kernel * s for s in d.strides))
-    return outer, replace(d, size=parts.kernel)
+    outer = d._replace(size=parts.outer, strides=tuple(parts.kernel * s for s in d.strides))
+    return outer, d._replace(size=parts.kernel)

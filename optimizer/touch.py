@@ -10,7 +10,6 @@ as many items as L2 holds are asked for, in rows as long as all of them, then us
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
@@ -51,7 +50,7 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
         return schedule
     axes = tuple(a._replace(name="X") if a is old else a for a in schedule.axes)
     note = f"touch: {block} of {dimension.name or 'C'} asked for at a time"
-    return replace(schedule, axes=axes, body=body, notes=(*schedule.notes, note))
+    return schedule._replace(axes=axes, body=body, notes=(*schedule.notes, note))
 
 
 @lru_cache(maxsize=256)  # estimates and passes ask about the same operation

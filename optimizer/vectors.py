@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
@@ -18,7 +17,7 @@ def streamed(op: TensorOp, machine: Machine) -> TensorOp:
     estimate finds cheapest."""
     chosen = vectors_and_rows(op, op.dimensions, machine)
     loops = [d for d in op.dimensions if not any(d is c for c in chosen)]
-    return op.with_dimensions((*loops, *(replace(d, exec=ExecType.PRIM) for d in chosen)))
+    return op.with_dimensions((*loops, *(d._replace(exec=ExecType.PRIM) for d in chosen)))
 
 
 def vectors_and_rows(

@@ -12,7 +12,6 @@ than theirs (`are_alike`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -95,4 +94,4 @@ def windowed(schedule: Schedule) -> Schedule:
             body = (Loop(name, block, ExecType.SEQ, body, anew=True),)
         if blocks:
             notes.append(f"window: {blocks[-1]} of {name} at a time")
-    return schedule if body is schedule.body else replace(schedule, body=body, notes=tuple(notes))
+    return schedule if body is schedule.body else schedule._replace(body=body, notes=tuple(notes))

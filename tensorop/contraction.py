@@ -9,16 +9,14 @@ place in the spec.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tensorop.errors import EinsumError
 from tensorop.spec import Spec, Term
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Contraction:
+class Contraction(NamedTuple):
     """A spec with shapes: the labels of every axis, as indices into `names` and `sizes`.
 
     operands: per operand, the label of each axis (a label that repeats is a diagonal).

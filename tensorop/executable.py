@@ -9,7 +9,6 @@ shared by everybody who asks for the same operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -175,7 +174,7 @@ def _sum_of(op: TensorOp) -> TensorOp:
     tensors = op.tensors
     if op.main == Primitive.CONJ:
         tensors = (tensors[0]._replace(conj=not tensors[0].conj), *tensors[1:])
-    return replace(op, main=Primitive.SUM, tensors=tensors)
+    return op._replace(main=Primitive.SUM, tensors=tensors)
 
 
 @cache

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -122,22 +121,31 @@ CONTRACTIONS = frozenset({Primitive.GEMM, Primitive.BRGEMM})
 SCALED = CONTRACTIONS | {Primitive.SUM}  # what alpha and beta are for
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(NamedTuple):
     """One loop of a tensor operation.
 
     size: number of iterations, at least 1.
     strides: elements (not bytes) between iterations, one entry per tensor of the operation in the
         order in0, in1, out (one-input operations: in0, out). Any sign; 0 where the tensor does not
         have the dimension, or repeats along it.
-    name: the label in the caller's spec, for messages and `explain()` only.
+    name: the label in the caller's spec, for messages and `explain()` only: dimensions that differ
+        in nothing else are equal.
     """
 
     type: DimType
     size: int
     strides: tuple[int, ...]
     exec: ExecType = ExecType.SEQ
-    name: str = field(default="", compare=False)
+    name: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dimension) and self[:4] == other[:4]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:4])
 
     def executed(self, how: ExecType) -> Dimension:
         """The dimension with this execution type."""
@@ -173,8 +181,15 @@ class _Group(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class TensorOp:
+class _Operation(NamedTuple):
+    tensors: tuple[Tensor, ...]
+    dimensions: tuple[Dimension, ...]
+    main: Primitive
+    first_touch: Primitive = Primitive.NONE
+    last_touch: Primitive = Primitive.NONE
+
+
+class TensorOp(_Operation):
     """A tensor operation over strided tensors.
 
     out[...] (first_touch) ; out[...] (+)= main(in0[...], in1[...]) over K ; last_touch(out[...])
@@ -183,27 +198,17 @@ class TensorOp:
     dtype: the type the arithmetic is done in; each tensor has its own storage dtype.
     """
 
-    tensors: tuple[Tensor, ...]
-    dimensions: tuple[Dimension, ...]
-    main: Primitive
-    first_touch: Primitive = Primitive.NONE
-    last_touch: Primitive = Primitive.NONE
-    # What is worked out once, because passes, estimates and caches ask again and again.
-    _by_type: dict[DimType, _Group] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _hash: int = field(default=0, init=False, repr=False, compare=False)
+    # Beside its fields an operation remembers its hash, and its dimensions by type: passes,
+    # estimates and caches ask again and again.
 
     def __hash__(self) -> int:
-        if not self._hash:
-            object.__setattr__(self, "_hash", hash(self._facts()) or 1)
-        return self._hash
+        known: int | None = self.__dict__.get("hash")
+        if known is None:
+            known = self.__dict__["hash"] = super().__hash__()
+        return known
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TensorOp, self._facts()  # hashes of strings differ from process to process
-
-    def _facts(self) -> tuple[Any, ...]:
-        return self.tensors, self.dimensions, self.main, self.first_touch, self.last_touch
+        return TensorOp, tuple(self)  # hashes of strings differ from process to process
 
     @property
     def out(self) -> int:
@@ -215,22 +220,24 @@ class TensorOp:
         return self.tensors[self.out].dtype
 
     def of_type(self, type_: DimType) -> tuple[Dimension, ...]:
-        return (self._by_type or self._sorted_by_type())[type_].dimensions
+        return self._by_type()[type_].dimensions
 
     def size_of(self, type_: DimType) -> int:
         """Product of the sizes of all dimensions of a type (1 where there are none)."""
-        return (self._by_type or self._sorted_by_type())[type_].size
+        return self._by_type()[type_].size
 
-    def _sorted_by_type(self) -> dict[DimType, _Group]:
-        found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
-        for d in self.dimensions:
-            found[d.type].append(d)
-        groups = {
-            type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
-            for type_, dims in found.items()
-        }
-        self._by_type.update(groups)  # all at once: another thread may be asking
-        return self._by_type
+    def _by_type(self) -> dict[DimType, _Group]:
+        groups: dict[DimType, _Group] | None = self.__dict__.get("by_type")
+        if groups is None:
+            found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
+            for d in self.dimensions:
+                found[d.type].append(d)
+            groups = {
+                type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
+                for type_, dims in found.items()
+            }
+            self.__dict__["by_type"] = groups
+        return groups
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(
@@ -366,8 +373,7 @@ Step = Loop | Pack | Call
 BIAS = -1  # in `Call.tensors`: the tensor that a bias copy reads, laid out as the output
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """A `TensorOp` fully decided: its axes, the loop nest over them and the number of shares that
     a parallel region is divided into. `notes` says what each pass did and why."""
 

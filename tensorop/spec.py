@@ -13,7 +13,6 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -36,8 +35,7 @@ class Term(NamedTuple):
     length: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spec:
+class Spec(NamedTuple):
     """A parsed spec. `output` is always there: an implicit one is worked out while parsing."""
 
     text: str

@@ -8,7 +8,6 @@ operands are cast to dense float32, the operation runs in it, and its result is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,11 +48,11 @@ class Widened:
         dense = _dense([d.size for d in dims])
         self._narrow = plan(_cast(dims, out, dense, WIDE, op.dtype, back=True))
         wide = tuple(
-            replace(d, strides=tuple(table.get(id(d), 0) for table in strides))
+            d._replace(strides=tuple(table.get(id(d), 0) for table in strides))
             for d in op.dimensions
         )
         tensors = tuple(t._replace(dtype=WIDE) for t in op.tensors)
-        self._main = plan(replace(op, tensors=tensors, dimensions=wide))
+        self._main = plan(op._replace(tensors=tensors, dimensions=wide))
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -137,7 +135,7 @@ def test_fuse_needs_the_strides_of_every_tensor_and_one_type() -> None:
     types = one_input("sum", ("C", 2, (4, 1)), ("K", 4, (1, 0)))
     assert fuse(types).op == types
     execs = one_input("copy", ("C", 2, (4, 4)), ("C", 4, (1, 1)))
-    shared = replace(execs.dimensions[0], exec=E.SHARED)
+    shared = execs.dimensions[0]._replace(exec=E.SHARED)
     execs = execs.with_dimensions((shared, execs.dimensions[1]))
     assert fuse(execs).op == execs
 
@@ -252,9 +250,9 @@ def run_in_blocks(
     if not blocks:
         beta = 0
         if not first:
-            op, beta, bias = replace(op, first_touch=Primitive.NONE), 1, None
+            op, beta, bias = op._replace(first_touch=Primitive.NONE), 1, None
         if not last:
-            op = replace(op, last_touch=Primitive.NONE)
+            op = op._replace(last_touch=Primitive.NONE)
         arrays = [x.array for x in operands]
         reference.run(op, arrays, None, beta, None if bias is None else bias.array)
         return
@@ -263,7 +261,7 @@ def run_in_blocks(
     for start in range(0, d.size, block.parts.kernel):
         size = min(block.parts.kernel, d.size - start)
         part = list(op.dimensions)
-        part[block.dimension] = replace(d, size=size)
+        part[block.dimension] = d._replace(size=size)
         moved = [
             Operand(x.buffer, x.base + start * s) for x, s in zip(operands, d.strides, strict=True)
         ]
@@ -334,7 +332,7 @@ def test_identify_brgemm_in_the_classic_contraction() -> None:
 
 def test_identify_gemm_without_a_second_k() -> None:
     one_k = CLASSIC.with_dimensions(tuple(d for d in CLASSIC.dimensions if d.size != 8))
-    result = identify(replace(one_k, main=Primitive.BRGEMM))
+    result = identify(one_k._replace(main=Primitive.BRGEMM))
     assert result.op.main == Primitive.GEMM and result.br is None
     no_m = contraction(("N", 4, (0, 3, 1)), ("K", 3, (1, 1, 0)), ("C", 2, (3, 12, 4)))
     result = identify(no_m)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -309,11 +308,11 @@ def test_what_is_no_copy_of_bits_stays_as_it_is() -> None:
     cast = (Tensor("in0", "float32"), plain[1])
     odd = (Dimension(DimType.C, 5, (15, 2)), *dims[1:])
     for op in (
-        replace(copy, main=Primitive.CONJ),
-        replace(copy, tensors=conjugated),
-        replace(copy, tensors=cast, main=Primitive.CAST),
-        replace(copy, dimensions=odd),
-        replace(copy, dimensions=dims[1:]),
+        copy._replace(main=Primitive.CONJ),
+        copy._replace(tensors=conjugated),
+        copy._replace(tensors=cast, main=Primitive.CAST),
+        copy._replace(dimensions=odd),
+        copy._replace(dimensions=dims[1:]),
     ):
         assert widen(op).op == op
 

@@ -4,7 +4,6 @@ choice is made where it pays, and the estimates rank what was measured."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -66,7 +65,7 @@ def elementwise(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[ND
     if not kept:
         return elementwise(rng, dtype)
     shared = [
-        replace(d, type=DimType.C, strides=(d.strides[0], d.strides[2], d.strides[0])) for d in kept
+        d._replace(type=DimType.C, strides=(d.strides[0], d.strides[2], d.strides[0])) for d in kept
     ]
     size = 1 + max(sum((d.size - 1) * d.strides[t] for d in shared) for t in range(3))
     values = [rng.integers(-4, 5, size).astype(numpy_dtype(dtype)) for _ in range(3)]
@@ -161,12 +160,12 @@ def test_no_more_memory_is_taken_than_one_may_take_unasked() -> None:
 
 def test_touched_and_half_outputs_stay() -> None:
     op = contraction("bik,bkj->ijb", b=32, i=64, j=64, k=64)
-    for kept in (replace(op, last_touch=Primitive.RELU), contraction_in_half(op)):
+    for kept in (op._replace(last_touch=Primitive.RELU), contraction_in_half(op)):
         assert kept.out not in realign(kept, MACHINE).orders
 
 
 def contraction_in_half(op: TensorOp) -> TensorOp:
-    return replace(op, tensors=tuple(t._replace(dtype="float16") for t in op.tensors))
+    return op._replace(tensors=tuple(t._replace(dtype="float16") for t in op.tensors))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ magnitude the test has computed itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -99,7 +99,7 @@ def assert_right(
 ) -> None:
     """`out` holds what `op` makes of the operands as they were before."""
     wide = reference.higher_precision(op.dtype)
-    plain = replace(op, last_touch=Primitive.NONE)
+    plain = op._replace(last_touch=Primitive.NONE)
     expected = _run(plain, before, wide, alpha, beta, bias)
     if wide.kind in "biu":
         expected = _run(op, before, wide, alpha, beta, bias)
@@ -147,14 +147,14 @@ def _magnitude(
     if op.main in UNARY:
         # The error of f(x) is relative to f(x): judge a copy of it.
         result = Operand(np.zeros(operands[-1].buffer.size, wide), operands[-1].base)
-        first = replace(op, first_touch=Primitive.ZERO)
+        first = op._replace(first_touch=Primitive.ZERO)
         reference.run(first, [operands[0].array, result.array], precision=wide)
         operands = [result, operands[-1]]
-        dimensions = tuple(replace(d, strides=d.strides[-1:] * 2) for d in op.dimensions)
-        op = replace(op, main=Primitive.COPY, dimensions=dimensions)
+        dimensions = tuple(d._replace(strides=d.strides[-1:] * 2) for d in op.dimensions)
+        op = op._replace(main=Primitive.COPY, dimensions=dimensions)
     swap = {Primitive.SUB: Primitive.ADD, Primitive.MIN: Primitive.MAX}
     tensors = tuple(Tensor(t.role, real.name) for t in op.tensors)
-    op = replace(op, tensors=tensors, main=swap.get(op.main, op.main))
+    op = op._replace(tensors=tensors, main=swap.get(op.main, op.main))
     absolute = [x.map(lambda a: np.abs(a.astype(wide)).astype(real)) for x in operands]
     alpha, beta = (None if s is None else np.abs(s) for s in (alpha, beta))
     against = None if bias is None else bias.map(lambda a: np.abs(a.astype(wide)).astype(real))
@@ -172,7 +172,7 @@ def _underflow(op: TensorOp, operands: Sequence[Operand], bias: Operand | None) 
 
     factors, start = [grown(x) for x in operands], None if bias is None else grown(bias)
     unit = _tiny(_finfo(reference.accumulator(op.dtype)))
-    return unit * _run(replace(op, tensors=tensors), factors, wide, None, None, start)
+    return unit * _run(op._replace(tensors=tensors), factors, wide, None, None, start)
 
 
 def _stretch(last: Primitive, x: Array, bound: Array) -> Array:
