@@ -20,13 +20,14 @@ import numpy as np
 from llvmlite import ir
 
 from tensorop.config import CACHE
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.builder import POINTER, VOID, WORD, Code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.library import kernel_address, load_kernel, load_linked
 from tensorop.jit.peak import PeakKernel
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.tiles import choose_tile, tiles
 

@@ -3,7 +3,7 @@
 A plan is data: arrays of 64-bit words that one generated driver interprets. Three records:
 
 **Frame**, one per running thread: where the loops stand. Loops of the driver move the addresses and
-set the starts and sizes; kernels only read them.
+set the starts and sizes; kernels only read them. `jit/slots.py` names the slots.
 
 **Node**, one per step of a schedule: a loop, a kernel call, or a parallel region. Nodes are
 read-only while they run, so any number of threads can run one plan at once.
@@ -19,26 +19,12 @@ given (and only that), keeps nothing between calls, calls nothing and has no wri
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 WORD = 8  # bytes
 
 
-class Slot(IntEnum):
-    """Words of a frame that hold addresses."""
-
-    IN0 = 0
-    IN1 = 1
-    OUT = 2
-    AUX = 3  # what a touch reads (a bias)
-    PACK0 = 4  # panels of in0 (of the vector side)
-    PACK1 = 5  # panels of in1
-    SPARE0 = 6
-    SPARE1 = 7
-
-
 class Frame:
-    """The other words of a frame. `START + a` and `SIZE + a` belong to axis slot `a`."""
+    """Words of a frame. The first eight are addresses, one for each `Slot`; `START + a` and
+    `SIZE + a` belong to `AxisSlot` `a`."""
 
     START = 8  # first element of the axis in the current block, counted from the axis' beginning
     SIZE = 16  # elements of the axis in the current block
@@ -48,41 +34,6 @@ class Frame:
     SHARE = 27  # which share of the parallel region this thread runs
     ROLE = 28  # a Role: who works on this frame
     WORDS = 32
-
-
-class Role(IntEnum):
-    """Who works on a frame."""
-
-    CALLER = 0  # the thread that owns the call, outside of regions
-    OWNER = 1  # the same thread, inside a share
-    WORKER = 2  # a thread of the team: it never calls the poll function
-
-
-class AxisSlot(IntEnum):
-    """Axis slots of a frame."""
-
-    M = 0
-    N = 1
-    K = 2
-    BR = 3  # the second K of a BRGEMM
-    X = 4  # the two axes of a copy, or inner and outer axis of a stream kernel
-    Y = 5
-    SPARE0 = 6
-    SPARE1 = 7
-
-
-class NodeKind(IntEnum):
-    LOOP = 0
-    CALL = 1
-    REGION = 2
-
-
-class When(IntEnum):
-    """Condition of a CALL node."""
-
-    ALWAYS = 0
-    FIRST = 1  # only while Frame.FIRST is 1
-    LAST = 2  # only while Frame.LAST is 1
 
 
 class Node:

@@ -21,12 +21,13 @@ from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
-from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.batch_abi import BatchKernel, BatchWord
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import GATHERED, element
 from tensorop.jit.scalars import Scalars, flat, grouped
+from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
 
 

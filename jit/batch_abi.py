@@ -16,8 +16,8 @@ WIDEST = 8  # columns of a tile at most, where items come one after the other
 
 
 class BatchWord(IntEnum):
-    """Words of the descriptor. Strides are in bytes; the slots are those of `abi.Slot`. Those of X
-    are read where it is strided."""
+    """Words of the descriptor. Strides are in bytes; the slots are those of `slots.Slot`. Those
+    of X are read where it is strided."""
 
     IN0_SLOT = 0
     IN1_SLOT = 1

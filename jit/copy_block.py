@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tensorop.jit.abi import WORD as WORD_BYTES
-from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.elements import element
 from tensorop.jit.mover import Mover
+from tensorop.jit.slots import AxisSlot
 
 RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 

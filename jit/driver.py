@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, NodeKind, Role, When
+from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.builder import POINTER, VOID, WORD, Code, Integer, Value
 from tensorop.jit.records import cell, copy_words, function, null, return_if, words
+from tensorop.jit.slots import AxisSlot, NodeKind, Role, When
 from tensorop.jit.target import Target
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region

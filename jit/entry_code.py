@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from tensorop.jit.abi import FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame, Slot
+from tensorop.jit.abi import FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame
 from tensorop.jit.builder import WORD
 from tensorop.jit.builtin import ARGUMENTS
 from tensorop.jit.builtin_code import emit_python
 from tensorop.jit.driver import emit_driver
 from tensorop.jit.records import cell, copy_words, function, null, words
+from tensorop.jit.slots import Slot
 from tensorop.jit.target import Target
 from tensorop.jit.team import emit_system, emit_team
 from tensorop.jit.warm_code import emit_warm

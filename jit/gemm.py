@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, Code, Value
 from tensorop.jit.elements import element
@@ -35,6 +35,7 @@ from tensorop.jit.gemm_tile import (
     multiples_of,
 )
 from tensorop.jit.long_integers import LongIntegers
+from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import in_halves, middle_columns, tail_columns
 

@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from tensorop.jit.abi import BETA_IS_ONE, AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import BETA_IS_ONE, CallRecord, Frame
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord
+from tensorop.jit.slots import AxisSlot, Slot
 
 
 class Result:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from tensorop.jit.abi import AxisSlot, Frame
+from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.batch_abi import BatchWord, ItemsKernel
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.scalars import Scalars, flat, grouped
+from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
 
 

@@ -43,12 +43,18 @@ def root() -> str:
     chosen = CACHE_DIR.value
     if chosen:
         return chosen
+    return _usual_root(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME"))
+
+
+@lru_cache(maxsize=4)
+def _usual_root(named: str, home: str | None) -> str:
+    """The folder where no setting names one; home: what the environment says of it."""
     if sys.platform == "linux":  # as platformdirs has it, which takes 10 ms to import
-        named = os.environ.get("XDG_CACHE_HOME", "").strip()
-        home = named if os.path.isabs(named) else os.path.expanduser("~/.cache")
-        if not os.path.isabs(home):  # nobody's home: a place where nothing can be kept
-            home = os.devnull
-        return os.path.join(home, "tensorop")
+        named = named.strip()
+        chosen = named if os.path.isabs(named) else os.path.expanduser("~/.cache")
+        if not os.path.isabs(chosen):  # nobody's home: a place where nothing can be kept
+            chosen = os.devnull
+        return os.path.join(chosen, "tensorop")
     import platformdirs
 
     return platformdirs.user_cache_dir("tensorop")

@@ -21,8 +21,8 @@ REDUCING = frozenset(main.value for main in REDUCTIONS | {Primitive.GEMM})
 
 class StreamDescriptor(IntEnum):
     """Words of the descriptor. Strides are in bytes. X_IN0, X_IN1 are read where access is strided;
-    X_OUT and Y_OUT must be 0 where the axis is reduced. The slots are those of `abi.Slot` and
-    `abi.AxisSlot`; an axis slot of -1 is an axis of size 1."""
+    X_OUT and Y_OUT must be 0 where the axis is reduced. The slots are those of `slots.Slot` and
+    `slots.AxisSlot`; an axis slot of -1 is an axis of size 1."""
 
     IN0_SLOT = 0
     IN1_SLOT = 1

@@ -49,33 +49,30 @@ class Target(NamedTuple):
         return max(1, self.vector_bytes // element_bytes)
 
 
-class _Row(NamedTuple):
-    needs: frozenset[str]  # features that the host must have
-    cpu: str  # "" for the host's own
-    vector_bytes: int
-    registers: int
-    fma: bool
-    masked: frozenset[int]
-    free_masks: bool
-    half: bool
-
-
-_X86 = {
-    "avx512": _Row(
+# Features that the host must have, and the target, best first. A target takes its triple from the
+# host, and where it names no CPU, CPU and features.
+_Table = tuple[tuple[frozenset[str], Target], ...]
+_X86: _Table = (
+    (
         frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq", "fma", "f16c"}),
-        "", 64, 32, True, frozenset({1, 2, 4, 8}), True, True,
+        Target("avx512", "", "", "", 64, 32, True, frozenset({1, 2, 4, 8}), True, True),
     ),
-    "avx2": _Row(
+    (
         frozenset({"avx2", "fma", "f16c"}),
-        "haswell", 32, 16, True, frozenset({4, 8}), False, True,
+        Target("avx2", "", "haswell", "", 32, 16, True, frozenset({4, 8}), False, True),
     ),
-    "generic": _Row(frozenset(), "x86-64", 16, 16, False, frozenset(), False, False),
-}  # fmt: skip
-_ARM = {
-    "neon": _Row(frozenset(), "", 16, 32, True, frozenset(), False, True),
-    "generic": _Row(frozenset(), "generic", 16, 32, True, frozenset(), False, True),
-}
-_OTHER = {"generic": _Row(frozenset(), "", 16, 16, False, frozenset(), False, False)}
+    (
+        frozenset(),
+        Target("generic", "", "x86-64", "", 16, 16, False, frozenset(), False, False),
+    ),
+)
+_ARM: _Table = (
+    (frozenset(), Target("neon", "", "", "", 16, 32, True, frozenset(), False, True)),
+    (frozenset(), Target("generic", "", "generic", "", 16, 32, True, frozenset(), False, True)),
+)
+_OTHER: _Table = (
+    (frozenset(), Target("generic", "", "", "", 16, 16, False, frozenset(), False, False)),
+)
 
 
 def _host() -> tuple[str, str, str]:
@@ -95,16 +92,22 @@ def _host() -> tuple[str, str, str]:
     return found
 
 
-def _cpu() -> str:
-    """What the system says of the first CPU, as far as LLVM goes by it; nothing where it does
-    not."""
-    telling = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
+@lru_cache(maxsize=1)
+def cpu_facts() -> dict[str, str]:
+    """What the system says of the first CPU, by name; nothing where it does not."""
     try:
         with open(_CPU_FACTS, encoding="utf-8", errors="replace") as file:
             first = file.read(8192).split("\n\n")[0]
     except OSError:
-        return ""
-    return "\n".join(line for line in first.splitlines() if line.startswith(telling))
+        return {}
+    lines = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def _cpu() -> str:
+    """What the system says of the first CPU, as far as LLVM goes by it."""
+    telling = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
+    return "\n".join(f"{n}: {fact}" for n, fact in cpu_facts().items() if n.startswith(telling))
 
 
 @lru_cache(maxsize=1)
@@ -112,22 +115,15 @@ def host_targets() -> tuple[Target, ...]:
     """Every target that this machine can run, best first."""
     triple, cpu, features = _host()
     has = {name[1:] for name in features.split(",") if name.startswith("+")}
-    rows = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.split("-")[0], _OTHER)
+    table = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.split("-")[0], _OTHER)
     return tuple(
-        Target(
-            name=name,
+        target._replace(
             triple=triple,
-            cpu=row.cpu or cpu,
-            features="" if row.cpu else features,
-            vector_bytes=row.vector_bytes,
-            registers=row.registers,
-            fma=row.fma,
-            masked=row.masked,
-            free_masks=row.free_masks,
-            half=row.half,
+            cpu=target.cpu or cpu,
+            features="" if target.cpu else features,
         )
-        for name, row in rows.items()
-        if row.needs <= has
+        for needs, target in table
+        if needs <= has
     )
 
 

@@ -23,9 +23,10 @@ from enum import IntEnum
 
 from llvmlite import ir
 
-from tensorop.jit.abi import CallRecord, Frame, Node, Role
+from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.records import cell, function, null, return_if, symbol, words
+from tensorop.jit.slots import Role
 from tensorop.jit.target import Target
 from tensorop.jit.team_support import FUTEX, in_process
 

@@ -8,9 +8,9 @@ from enum import IntEnum
 
 
 class TouchWord(IntEnum):
-    """Words of the descriptor: the `abi.Slot` with the block's address; a table of the byte offsets
-    of its rows, and how many they are; the `abi.AxisSlot` along a row, and the bytes of one of its
-    positions."""
+    """Words of the descriptor: the `slots.Slot` with the block's address; a table of the byte
+    offsets of its rows, and how many they are; the `slots.AxisSlot` along a row, and the bytes of
+    one of its positions."""
 
     SLOT = 0
     TABLE = 1

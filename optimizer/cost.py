@@ -9,6 +9,7 @@ and nothing is timed, so that a machine of the same features decides the same.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil, prod
 
 from tensorop.ir import Dimension, DimType, TensorOp
@@ -27,6 +28,9 @@ from tensorop.optimizer.orient import (
     vectors_along_n,
 )
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
+
+# A regime is chosen by estimates, and layouts are compared by those of their regimes.
+remembered = lru_cache(maxsize=256)
 
 LINE = 64  # bytes
 PAGE = 4096
@@ -189,8 +193,7 @@ def _row_start(
 
 def bytes_of(op: TensorOp, tensor: int) -> int:
     """Bytes that a tensor touches, each once."""
-    size = element(op.tensors[tensor].dtype).size
-    return size * prod([d.size for d in op.dimensions if d.strides[tensor]])
+    return element(op.tensors[tensor].dtype).size * op.reached(tensor)
 
 
 def _level(held: float, machine: Machine) -> int:
@@ -234,16 +237,19 @@ def _walk(count: int, step: int) -> float:
     return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
 
 
+@remembered
 def product_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products from packed panels."""
+    memory = _item_memory(op, machine)
     if vectors_along_n(op, machine.lanes(op.dtype)):
         op = exchange(op)
     n, k = (output_axis(op, t) for t in (DimType.N, DimType.K))
     lies = columns_lie(op, n, k, machine.l1 // (COLUMNS * element(op.dtype).size))
     items = (ITEM_READ if lies else ITEM) * op.size_of(DimType.C)
-    return items + _panels(op, machine, lies) + _item_memory(op, machine)
+    return items + _panels(op, machine, lies) + memory
 
 
+@remembered
 def _item_memory(op: TensorOp, machine: Machine) -> float:
     """Cycles to move the tensors of matrix products, one item of the batch after the other: items
     may lie in short rows between those of others, or share cache lines, which are come back to."""
@@ -277,8 +283,10 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     return total
 
 
+@remembered
 def direct_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products straight from the operands, whose vector side is consecutive in out."""
+    memory = _item_memory(op, machine)
     if not any(d.type == DimType.M and d.strides[op.out] == 1 for d in op.dimensions):
         op = exchange(op)
     lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
@@ -287,7 +295,6 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     item, held = m * n * element(op.dtype).size, bytes_of(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
     work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
-    memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 
@@ -298,6 +305,7 @@ def _columns(m: int, n: int, k: int, lanes: int, price: float, stored: float) ->
     return n * (k * max(vectors * price, SPREAD) + vectors * stored)
 
 
+@remembered
 def batch_cycles(op: TensorOp, machine: Machine) -> float:
     """Batches of matrix products with vectors along the batch, of an operation that can."""
     found = as_batch(op)

@@ -7,19 +7,18 @@ and sums in the same order.
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from tensorop.jit.elements import element
-from tensorop.jit.target import Target, current_target
+from tensorop.jit.target import Target, cpu_facts, current_target
 
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
-_CPU_FACTS = "/proc/cpuinfo"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
 _NEAR_L3 = {"AuthenticAMD"}
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
+_UNITS = {"": 0, "K": 10, "M": 20}  # powers of two
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
 
@@ -48,7 +47,7 @@ class Machine(NamedTuple):
 def host_machine() -> Machine:
     """The machine this process runs on."""
     sizes = {**_TYPICAL, **_cache_sizes()}
-    vendor = _vendor()
+    vendor = cpu_facts().get("vendor_id", "")
     streams = _STREAMS.get(vendor, STREAMS)
     near_l3 = vendor in _NEAR_L3
     return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams, near_l3)
@@ -60,24 +59,14 @@ def _cache_sizes() -> dict[int, int]:
     for index in sorted(os.listdir(_CACHES)) if os.path.isdir(_CACHES) else []:
         try:
             kind, level, size = (_fact(index, name) for name in ("type", "level", "size"))
-            match = re.fullmatch(r"(\d+)([KM]?)", size)
-            if kind in ("Data", "Unified") and match:
-                sizes[int(level)] = int(match[1]) << {"": 0, "K": 10, "M": 20}[match[2]]
-        except (OSError, ValueError):
+            if kind in ("Data", "Unified"):
+                number = size.rstrip("KM")
+                sizes[int(level)] = int(number) << _UNITS[size[len(number) :]]
+        except (OSError, ValueError, KeyError):
             continue
     return sizes
 
 
-def _vendor() -> str:
-    """Who made the CPU, where the system tells."""
-    try:
-        with open(_CPU_FACTS, encoding="utf-8", errors="replace") as file:
-            match = re.search(r"^vendor_id\s*:\s*(\S+)", file.read(4096), re.MULTILINE)
-    except OSError:
-        return ""
-    return match[1] if match else ""
-
-
 def _fact(index: str, name: str) -> str:
-    with open(os.path.join(_CACHES, index, name), encoding="ascii") as file:
+    with open(os.path.join(_CACHES, index, name), encoding="utf-8") as file:
         return file.read().strip()

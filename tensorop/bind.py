@@ -13,12 +13,13 @@ import numpy as np
 from tensorop.bind_copies import CopyWords
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
 from tensorop.ir import BIAS, Call, DimType, ExecType, Loop, Pack, Schedule, Step
-from tensorop.jit.abi import AxisSlot, Frame, Node, NodeKind, When
+from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.image import REFERENCE
 from tensorop.jit.kernel import Kernel
+from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target

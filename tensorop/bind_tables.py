@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorop.ir import BIAS, Axis, Call, DimType, ExecType, Loop, Pack, Schedule, Step
-from tensorop.jit.abi import AxisSlot, Slot
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.image import Image
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of

@@ -11,57 +11,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorop import plans
 from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError, whole
-from tensorop.ir import SCALED, TensorOp
+from tensorop.executable import PlanFor
+from tensorop.ir import SCALED
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
+from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
-
-if TYPE_CHECKING:
-    from tensorop.runnable import Runnable
 
 MOST_KEPT = 1 << 14  # elements of all intermediate results that need not be given back early
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
 @cache
-def _back_end() -> Any:
-    """What makes operations executable."""
-    # Imported with the first plan: it takes as long to import as everything that comes before it.
-    from tensorop import plans
-
-    return whole(plans)
-
-
-@cache
 def _tuning() -> Any:
-    """The same, of what a search has found."""
+    """As `plans`, of what a search has found."""
     from tensorop import tuning
 
     return whole(tuning)
-
-
-def preferred_order(op: TensorOp) -> tuple[float, Sequence[str]]:
-    """See `plans.preferred_order`."""
-    preference: tuple[float, Sequence[str]] = _back_end().preferred_order(op)
-    return preference
-
-
-def plans_are_too_many() -> bool:
-    """See `plans.are_too_many`."""
-    loaded = _back_end.cache_info().currsize
-    return bool(loaded and _back_end().are_too_many())
-
-
-def forget_plans() -> None:
-    """See `plans.cache_clear`."""
-    if _back_end.cache_info().currsize:
-        _back_end().cache_clear()
 
 
 class _Link(NamedTuple):
@@ -99,8 +72,8 @@ class Call:
         self, program: Program, threads: int | None, tune: bool = False, three_m: bool = False
     ) -> None:
         self.program = program
-        plan = (_tuning() if tune else _back_end()).plan_for
-        by_three = _back_end().plan_three_m if three_m and program.work.kind == "c" else None
+        plan: PlanFor = _tuning().plan_for if tune else plans.plan_for
+        by_three = plans.plan_three_m if three_m and program.work.kind == "c" else None
         self._executables = tuple(
             (by_three and by_three(step.op, threads)) or plan(step.op, threads)
             for step in program.steps
@@ -120,7 +93,7 @@ class Call:
         for one or two operands, and so many threads in force (None: whatever is)."""
         if self._direct is None or len(self.program.steps[0].inputs) > 2:
             return None, False
-        single = _back_end().single_plan(self._executables[0], threads)
+        single = plans.single_plan(self._executables[0], threads)
         if single is None:
             return None, False
         plan, (first, *_) = single
@@ -136,12 +109,12 @@ class Call:
             return None
         chain = []
         for step, executable in zip(program.steps, self._executables, strict=True):
-            single = _back_end().single_plan(executable)
+            single = plans.single_plan(executable)
             if single is None:
                 return None
             plan, (first, *_) = single
             inputs = step.inputs[::-1] if first == 1 else step.inputs
-            run = partial(_back_end().run, plan)
+            run = partial(plans.run, plan)
             chain.append(_Link(run, inputs[0], inputs[-1], step.size))
         return tuple(chain)
 
@@ -181,7 +154,7 @@ class Call:
         layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
         made = result if out is None else out
         layouts.append((made.shape, made.strides, made.dtype))
-        _back_end().learn(
+        plans.learn(
             key,
             layouts,
             plan,

@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tensorop.call import Call, forget_plans, plans_are_too_many, preferred_order
+from tensorop import plans
+from tensorop.call import Call
 from tensorop.config import THREE_M, TUNE
 from tensorop.dtypes import DType
 from tensorop.layout import packed
@@ -44,10 +45,10 @@ def call_for(
 ) -> Call:
     """The call for operands of these layouts."""
     parsed = parse(spec) if isinstance(spec, str) else spec
-    if plans_are_too_many():
+    if plans.are_too_many():
         cache_clear()
     decided = Options(*options)
-    program = decide(parsed, layouts, out, decided, preferred_order)
+    program = decide(parsed, layouts, out, decided, plans.preferred_order)
     threads = None if threads is None else at_most(threads)
     tune = TUNE.value if decided.tune is None else decided.tune
     three_m = THREE_M.value if decided.three_m is None else decided.three_m
@@ -90,4 +91,4 @@ def cache_clear() -> None:
     """Forget all calls, and the plans that they run."""
     contiguous_call.cache_clear()
     call_for.cache_clear()
-    forget_plans()
+    plans.cache_clear()

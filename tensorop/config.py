@@ -23,6 +23,7 @@ from contextvars import ContextVar, Token
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_NONE = object()  # no override: None may be one
 
 
 class Flag(Generic[T]):
@@ -46,11 +47,11 @@ class Flag(Generic[T]):
     @property
     def value(self) -> T:
         """The value in force here and now."""
-        try:
-            return self._override.get()
-        except LookupError:
-            text = os.environ.get(self.name, "").strip()
-            return self.parse(text) if text else self.default
+        override = self._override.get(_NONE)
+        if override is not _NONE:
+            return override  # type: ignore[return-value]
+        text = os.environ.get(self.name, "").strip()
+        return self.parse(text) if text else self.default
 
     def parse(self, text: str) -> T:
         """The value that a text stands for; ValueError that names the variable."""

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from enum import IntEnum
 
 from tensorop.config import DEBUG
 
 
-class Level(IntEnum):
-    """What a level adds."""
+class Level:
+    """What a level adds. Plain numbers: an enumeration takes longer to make than to plan a call."""
 
     PLAN = 1
     PASSES = 2
@@ -30,12 +29,12 @@ class Level(IntEnum):
     ASSEMBLY = 4
 
 
-def wants(level: Level) -> bool:
+def wants(level: int) -> bool:
     """Whether the setting in force asks for a level."""
     return DEBUG.value >= level
 
 
-def show(level: Level, text: Callable[[], str]) -> None:
+def show(level: int, text: Callable[[], str]) -> None:
     """Print a text if the setting in force asks for that level; it is made only then."""
     if wants(level):
         print(text(), file=sys.stderr, flush=True)

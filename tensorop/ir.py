@@ -198,14 +198,26 @@ class TensorOp(_Operation):
     dtype: the type the arithmetic is done in; each tensor has its own storage dtype.
     """
 
-    # Beside its fields an operation remembers its hash, and its dimensions by type: passes,
-    # estimates and caches ask again and again.
+    # What is worked out when it is first asked for, since passes, estimates and caches ask again
+    # and again: it lies beside the fields, and is no part of the operation.
+    _hash: int
+    _by_type: dict[DimType, _Group]
+    _reached: tuple[int, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_hash":
+            value: Any = super().__hash__()
+        elif name == "_by_type":
+            value = _grouped(self.dimensions)
+        elif name == "_reached":
+            value = _reached(self.dimensions, len(self.tensors))
+        else:
+            raise AttributeError(f"an operation has no {name!r}")
+        self.__dict__[name] = value
+        return value
 
     def __hash__(self) -> int:
-        known: int | None = self.__dict__.get("hash")
-        if known is None:
-            known = self.__dict__["hash"] = super().__hash__()
-        return known
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorOp, tuple(self)  # hashes of strings differ from process to process
@@ -217,27 +229,18 @@ class TensorOp(_Operation):
 
     @property
     def dtype(self) -> str:
-        return self.tensors[self.out].dtype
+        return self.tensors[-1].dtype
 
     def of_type(self, type_: DimType) -> tuple[Dimension, ...]:
-        return self._by_type()[type_].dimensions
+        return self._by_type[type_].dimensions
 
     def size_of(self, type_: DimType) -> int:
         """Product of the sizes of all dimensions of a type (1 where there are none)."""
-        return self._by_type()[type_].size
+        return self._by_type[type_].size
 
-    def _by_type(self) -> dict[DimType, _Group]:
-        groups: dict[DimType, _Group] | None = self.__dict__.get("by_type")
-        if groups is None:
-            found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
-            for d in self.dimensions:
-                found[d.type].append(d)
-            groups = {
-                type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
-                for type_, dims in found.items()
-            }
-            self.__dict__["by_type"] = groups
-        return groups
+    def reached(self, tensor: int) -> int:
+        """How many elements of a tensor the operation touches, each counted once."""
+        return self._reached[tensor]
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(
@@ -287,6 +290,20 @@ class TensorOp(_Operation):
             raise ValueError(f"{self.main} does not reduce, so it takes no K dimension")
         if DimType.K in kinds and len(self.tensors) == 3 and self.main not in CONTRACTIONS:
             raise ValueError(f"binary {self.main} takes M, N and C, not K")
+
+
+def _grouped(dimensions: tuple[Dimension, ...]) -> dict[DimType, _Group]:
+    found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
+    for d in dimensions:
+        found[d.type].append(d)
+    return {
+        type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
+        for type_, dims in found.items()
+    }
+
+
+def _reached(dimensions: tuple[Dimension, ...], tensors: int) -> tuple[int, ...]:
+    return tuple([math.prod([d.size for d in dimensions if d.strides[t]]) for t in range(tensors)])
 
 
 class Axis(NamedTuple):

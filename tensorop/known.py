@@ -139,6 +139,8 @@ def _follow_threads(tell: Callable[[int, int], None]) -> None:
 def forget() -> None:
     """Drop all records, but for those that are being written meanwhile. They would do no harm: a
     record keeps alive what it needs."""
+    if not _records:
+        return  # nor need the driver be loaded
     entry = machine().warm
     if not _lock.acquire(timeout=_PATIENCE):
         return

@@ -20,14 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorop.jit.abi import (
-    BETA_IS_ONE,
-    FRAME_AT,
-    PREPARED_WORDS,
-    SCALAR_WORDS,
-    CallRecord,
-    Frame,
-)
+from tensorop.jit.abi import BETA_IS_ONE, FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame
 from tensorop.jit.entry import Launch, Operand, machine
 from tensorop.jit.image import placed
 

@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 
 from tensorop import runtime
-from tensorop.jit.abi import CallRecord, Frame, Node, NodeKind, Slot, When
+from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.builder import WORD, Code
 from tensorop.jit.library import load_linked
+from tensorop.jit.slots import NodeKind, Slot, When
 from tensorop.jit.target import current_target
 
 ROW = 32  # words of a row of the log: the frame but for its last word, and the call's name

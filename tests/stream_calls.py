@@ -17,8 +17,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.library import kernel_address
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.stream import StreamDescriptor, StreamKernel, stream_kernel
 from tensorop.jit.target import Target, host_targets
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from tensorop.bind import bind
 from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Node, Slot
+from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel, exact_tile, tile_of
 from tensorop.jit.compiler import assembly
 from tensorop.jit.generate import generate
 from tensorop.jit.image import KERNEL, REFERENCE
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.library import kernel_address
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tensorop.ir import Axis, Dimension, DimType
-from tensorop.jit.abi import AxisSlot, Frame, Slot
+from tensorop.jit.abi import Frame
 from tensorop.jit.copy_abi import CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks, offsets
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import _column_order, _network

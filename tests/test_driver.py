@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tensorop import runtime
 from tensorop.jit import entry
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Role, Slot, When
+from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.slots import AxisSlot, Role, Slot, When
 from tests.node_programs import (
     Call,
     Loop,

@@ -11,12 +11,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import assembly
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import choose_tile, cycles, tiles

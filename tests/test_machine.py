@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorop.optimizer import machine
+from tensorop.jit import target
 from tensorop.optimizer.machine import STREAMS, host_machine
 
 
@@ -25,12 +25,14 @@ def test_what_follows_from_the_maker(
     file = tmp_path / "cpuinfo"
     if facts is not None:
         file.write_text(facts, encoding="utf-8")
-    monkeypatch.setattr(machine, "_CPU_FACTS", str(file))
+    monkeypatch.setattr(target, "_CPU_FACTS", str(file))
+    target.cpu_facts.cache_clear()
     host_machine.cache_clear()
     try:
         host = host_machine()
         assert (host.streams, host.near_l3) == (streams, near_l3)
     finally:
+        target.cpu_facts.cache_clear()
         host_machine.cache_clear()
 
 

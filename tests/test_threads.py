@@ -16,7 +16,8 @@ import pytest
 
 from tensorop import einsum
 from tensorop.jit import entry
-from tensorop.jit.abi import AxisSlot, CallRecord, Frame, Slot
+from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.limits import available_cpus
 from tensorop.runtime import Buffer
 from tensorop.threads import get_num_threads, set_num_threads, threads
