@@ -11,19 +11,21 @@ Source: D. A. Matthews, "High-Performance Tensor Contraction without Transpositi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorop import ir
+if TYPE_CHECKING:
+    from tensorop.schedule import Axis
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def offsets(axis: ir.Axis, tensor: int, itemsize: int) -> Words:
+def offsets(axis: Axis, tensor: int, itemsize: int) -> Words:
     """Byte offset in a tensor of every position of an axis, shape (axis.size,).
 
-    >>> from tensorop.ir import Axis, Dimension, DimType
+    >>> from tensorop.ir import Dimension, DimType
+    >>> from tensorop.schedule import Axis
     >>> m = (Dimension(DimType.M, 2, (30, 0, 3)), Dimension(DimType.M, 3, (1, 0, 1)))
     >>> offsets(Axis("M", DimType.M, m), 0, 4).tolist()
     [0, 4, 8, 120, 124, 128]

@@ -16,23 +16,14 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from tensorop.ir import (
-    Axis,
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Schedule,
-    Step,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import LONGEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.lanes import as_batch, kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
+from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the items go in parts
 RUN = 9

@@ -27,18 +27,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from tensorop.ir import (
-    Axis,
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Pack,
-    Schedule,
-    Step,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
 from tensorop.jit.tiles import choose_tile
@@ -52,6 +41,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.window import tabled_part, windowed
+from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensorop.ir import CONTRACTIONS, Axis, Call, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.ir import CONTRACTIONS, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import ItemsKernel, exact_tile
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
+from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 
 class Items(NamedTuple):

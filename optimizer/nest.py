@@ -10,21 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorop.ir import (
-    BIAS,
-    CONTRACTIONS,
-    Axis,
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Pack,
-    Primitive,
-    Schedule,
-    Step,
-    TensorOp,
-)
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
@@ -37,6 +23,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
+from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensorop.ir import Axis, Dimension, DimType, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.schedule import Axis
 
 NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
 SHORT_COLUMN = 512  # bytes of those that may be further apart

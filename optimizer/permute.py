@@ -17,23 +17,13 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from tensorop.ir import (
-    Axis,
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Primitive,
-    Schedule,
-    Step,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.copy_abi import LARGEST_TILE, ROOM, CopyKernel, CopyMode
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
+from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1

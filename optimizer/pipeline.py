@@ -16,16 +16,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from tensorop.ir import (
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Primitive,
-    Schedule,
-    Tensor,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
@@ -47,6 +38,7 @@ from tensorop.optimizer.split import split_size
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
 from tensorop.optimizer.widen import widen
+from tensorop.schedule import Call, Schedule
 
 
 class Stage(NamedTuple):

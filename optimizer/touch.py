@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 
-from tensorop.ir import Call, Dimension, DimType, ExecType, Loop, Schedule, Step, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer.machine import Machine
+from tensorop.schedule import Call, Loop, Schedule, Step
 
 LONG = 2048  # bytes of a row that the hardware asks ahead in by itself
 STREAMS = 1.5  # times as many rows as it follows at a time before asking pays

@@ -15,10 +15,11 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from tensorop.ir import Axis, Call, ExecType, Loop, Pack, Schedule
+from tensorop.ir import ExecType
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.optimizer.balance import balanced
+from tensorop.schedule import Axis, Call, Loop, Pack, Schedule
 
 LONGEST = 1 << 15  # positions of a window
 LEAST = 1 << 10  # the same: where windows of one length would have fewer, the last is shorter

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorop.bind_copies import CopyWords
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
-from tensorop.ir import BIAS, Call, DimType, ExecType, Loop, Pack, Schedule, Step
+from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
@@ -26,6 +26,7 @@ from tensorop.jit.target import Target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
+from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
 LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
-from tensorop.ir import Call, Loop, Pack, Schedule
 from tensorop.jit.copy_abi import LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
@@ -23,6 +22,7 @@ from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
+from tensorop.schedule import Call, Loop, Pack, Schedule
 
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorop.ir import BIAS, Axis, Call, DimType, ExecType, Loop, Pack, Schedule, Step
+from tensorop.ir import DimType, ExecType
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
@@ -20,6 +20,7 @@ from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of
+from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 
 AXIS_SLOTS = {
     "M": AxisSlot.M,

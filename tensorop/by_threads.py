@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorop.executable import Executable, Single
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import TensorOp
 from tensorop.runnable import Operand, Runnable
+from tensorop.schedule import Schedule
 from tensorop.threads import get_num_threads
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.divide import Divided
 from tensorop.runnable import Operand, Plan, address
+from tensorop.schedule import Schedule
 
 _BYTE = np.dtype(np.uint8)
 

@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tensorop.ir import REDUCTIONS, SCALED, Primitive, Schedule, TensorOp
+from tensorop.ir import REDUCTIONS, SCALED, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.kernel import Kernel
 from tensorop.optimizer.machine import SHARE_WORK
 from tensorop.runnable import Operand, Runnable
 from tensorop.runtime import Bound, Prepared, Words, run, scalars
 from tensorop.threads import get_num_threads
+
+if TYPE_CHECKING:
+    from tensorop.schedule import Schedule
 
 MOST_TABLES = 256 << 20  # bytes of tables that cached plans may hold, about
 NO_OPERAND = -1

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorop.ir import BIAS, Call, Dimension, ExecType, Loop, Pack, Schedule, Step, TensorOp
+from tensorop.ir import Dimension, ExecType, TensorOp
 from tensorop.optimizer.result import listing
+from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
 
 
 def summary(op: TensorOp, schedules: Sequence[Schedule]) -> str:

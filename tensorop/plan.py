@@ -21,8 +21,6 @@ from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
 from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
-from tensorop.ir import Call as KernelCall
-from tensorop.ir import Pack, Schedule
 from tensorop.jit.library import assembly, llvm_ir
 from tensorop.jit.target import current_target
 from tensorop.jit.vectorcall import Vectorcalled
@@ -30,6 +28,8 @@ from tensorop.memory import release
 from tensorop.path import freeze
 from tensorop.program import Layout, Options
 from tensorop.runnable import Runnable
+from tensorop.schedule import Call as KernelCall
+from tensorop.schedule import Pack, Schedule
 from tensorop.tree import Step
 
 Array = np.ndarray[Any, Any]

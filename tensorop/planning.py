@@ -17,7 +17,7 @@ from tensorop.debug import Level, show, wants
 from tensorop.divided import DividedSum
 from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
 from tensorop.explain import describe, summary
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.library import kernel_address
 from tensorop.optimizer import pipeline
@@ -29,6 +29,7 @@ from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
+from tensorop.schedule import Schedule
 from tensorop.threads import get_num_threads
 from tensorop.three_m import ThreeM
 from tensorop.three_m import is_for as is_three_m

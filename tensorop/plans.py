@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorop import executable, plan_store
 from tensorop.errors import whole
 from tensorop.executable import Executable, Planner, Single, Stage, are_too_many, threads_for
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import TensorOp
 from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
 from tensorop.runtime import run
 from tensorop.threads import get_num_threads
+
+if TYPE_CHECKING:
+    from tensorop.schedule import Schedule
 
 __all__ = [
     "are_too_many",

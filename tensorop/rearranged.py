@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import DimType, Schedule
+from tensorop.ir import DimType
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.realign import Realigned
 from tensorop.runnable import Operand, Plan, address
+from tensorop.schedule import Schedule
 
 _BYTE = np.dtype(np.uint8)
 

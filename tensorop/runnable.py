@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from tensorop.ir import Schedule, TensorOp
+from tensorop.ir import TensorOp
+
+if TYPE_CHECKING:
+    from tensorop.schedule import Schedule
 
 Operand: TypeAlias = (
     Any  # an array, of which the address of the first element counts, or an address

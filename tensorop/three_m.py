@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Schedule, Tensor, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.memory import vector
 from tensorop.runnable import Operand, Plan, Runnable, address
+from tensorop.schedule import Schedule
 
 LEAST = 512  # rows, columns and summed elements from which on it is faster
 PARTS = {"complex64": "float32", "complex128": "float64"}

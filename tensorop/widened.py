@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import Dimension, DimType, ExecType, Loop, Primitive, Schedule, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.runnable import Operand, Plan
+from tensorop.schedule import Loop, Schedule
 
 WIDE = "float32"
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tensorop.bind import bind
-from tensorop.ir import Call as CallStep
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel, exact_tile, tile_of
@@ -34,6 +33,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
+from tensorop.schedule import Call as CallStep
 from tests.stream_calls import DTYPES, TARGETS, Block, numpy_dtype, wider
 from tests.test_blocked import does_the_same
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
-from tensorop.ir import Call, Dimension, DimType, Loop, Pack, Primitive, Schedule, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.library import kernel_address
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
@@ -23,6 +23,7 @@ from tensorop.optimizer import touch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import run, scalars
+from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.strategies import numpy_dtype
 from tests.test_golden import AVX512
 

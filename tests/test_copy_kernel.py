@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorop.ir import Axis, Dimension, DimType
+from tensorop.ir import Dimension, DimType
 from tensorop.jit.abi import Frame
 from tensorop.jit.copy_abi import CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
@@ -18,6 +18,7 @@ from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks, offsets
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import _column_order, _network
+from tensorop.schedule import Axis
 from tests.stream_calls import DTYPES, TARGETS, numpy_dtype
 from tests.test_gemm_kernel import CALL, guarded_bytes, random_values
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import Dimension, DimType, Loop
+from tensorop.ir import Dimension, DimType
 from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, blocks
 from tensorop.optimizer.machine import Machine, host_machine
+from tensorop.schedule import Loop
 from tests.tolerance import assert_close
 
 # A tall operand and a few columns, in the orders that are read straight.

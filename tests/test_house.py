@@ -20,7 +20,9 @@ CONTRACTIONS = {
     "einsum", "matmul", "dot", "tensordot", "inner", "vdot", "vecdot", "matvec", "vecmat",
     "kron", "outer", "linalg", "multi_dot", "correlate", "convolve",
 }  # fmt: skip
-GROUND = tuple(f"tensorop.{name}" for name in ("ir", "config", "debug", "errors", "_version"))
+GROUND = tuple(
+    f"tensorop.{name}" for name in ("ir", "schedule", "config", "debug", "errors", "_version")
+)
 
 
 def sources() -> Iterator[tuple[str, Path]]:

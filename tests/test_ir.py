@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tensorop.ir import (
-    Axis,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Pack,
-    Primitive,
-    Schedule,
-    Tensor,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.schedule import Axis, Loop, Pack, Schedule
 
 T = DimType
 THREE = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import Call, Loop
 from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.optimizer import nest
 from tensorop.optimizer.machine import host_machine
+from tensorop.schedule import Call, Loop
 from tests.strategies import numpy_dtype
 
 

@@ -14,17 +14,7 @@ from numpy.typing import NDArray
 
 from tensorop.bind import bind
 from tensorop.bind_copies import LEFT, _reaching_back
-from tensorop.ir import (
-    Call,
-    Dimension,
-    DimType,
-    ExecType,
-    Loop,
-    Primitive,
-    Schedule,
-    Tensor,
-    TensorOp,
-)
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.library import kernel_address
@@ -37,6 +27,7 @@ from tensorop.optimizer.permute import PAGE, permute
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
 from tensorop.runtime import run, scalars
+from tensorop.schedule import Call, Loop, Schedule
 from tests.strategies import numpy_dtype
 
 HOST = host_machine()

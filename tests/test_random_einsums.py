@@ -14,11 +14,11 @@ import pytest
 
 import tensorop
 from tensorop.einsum import call_for, layout_of
-from tensorop.ir import Call as KernelCall
-from tensorop.ir import Pack
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.program import Options
+from tensorop.schedule import Call as KernelCall
+from tensorop.schedule import Pack
 from tests.fences import Fenced, Layout
 from tests.random_einsums import Call, check, draw, numpy_dtype
 

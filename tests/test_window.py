@@ -9,10 +9,11 @@ import pytest
 
 import tensorop
 from tensorop import executable, plans
-from tensorop.ir import Axis, Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.tables import offsets
 from tensorop.optimizer import window
 from tensorop.optimizer.window import are_alike, window_of, windows
+from tensorop.schedule import Axis
 from tests.random_einsums import check, draw
 
 
