@@ -74,17 +74,19 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "across", "streaming", "woven"]
+CopyMode = Literal["along", "rows", "across", "streaming", "woven"]
+ALONG: frozenset[CopyMode] = frozenset({"along", "rows"})
 
 
 @dataclass(frozen=True, slots=True)
 class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
-    mode: along where X is consecutive in the target too, else across, in one of three ways:
-    streaming where the target is more than the caches hold; woven where so it is, and the columns
-    of X follow one another in it: a block has all of Y, which is consecutive in the target, and X
-    takes it on where Y ends. A tile's columns fit in ROOM then.
+    mode: along where X is consecutive in the target too, or rows where so it is and the target is
+    more than the caches hold (not conjugated); else across, in one of three ways: streaming where
+    the target is more than the caches hold; woven where so it is, and the columns of X follow one
+    another in it: a block has all of Y, which is consecutive in the target, and X takes it on where
+    Y ends. A tile's columns fit in ROOM then.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     """
@@ -99,7 +101,7 @@ class CopyKernel:
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
         lanes = self.carried().lanes(target)
-        return lanes if self.mode == "along" else min(lanes, self.tile)
+        return lanes if self.mode in ALONG else min(lanes, self.tile)
 
     def carried(self) -> Carried:
         """As what elements are moved.
@@ -111,6 +113,8 @@ class CopyKernel:
         """
         source, stored = element(self.source), element(self.target)
         conj = self.conj and source.parts == 2
+        if self.mode == "rows" and (conj or self.planar or source != stored):
+            raise ValueError("whole rows are moved as bits")
         if source != stored and not (source.half and stored == element("float32")):
             raise ValueError(f"no copy kernel from {self.source} to {self.target}")
         if self.planar and source.parts == 1:
@@ -126,5 +130,5 @@ class CopyKernel:
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
-        mode = self.mode if self.mode == "along" else f"{self.mode}{self.tile}"
+        mode = self.mode if self.mode in ALONG else f"{self.mode}{self.tile}"
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

@@ -31,14 +31,18 @@ class Along(Block):
                 self._move_chunk(first, offset, length)
 
     def _move_chunk(self, first: Value, offset: Value, length: Value) -> None:
-        code, lanes = self.code, self.mover.lanes
+        code = self.code
         source = code.at(self.source, offset)
         target = code.at(self.target, code.word(self.x_target, first))
-        with code.either(code.less(LONG * lanes - 1, length)) as (long, short):
+        with code.either(self._is_long(target, length)) as (long, short):
             with long, code.loop(self.y_stop, start=self.y_start) as y:
                 self._move_run(*self._places(source, target, y), length)
             with short:
                 self._move_columns(source, target, length)
+
+    def _is_long(self, target: Value, length: Value) -> Value:
+        """Whether a chunk is walked along X inside."""
+        return self.code.less(LONG * self.mover.lanes - 1, length)
 
     def _places(self, source: Value, target: Value, y: Value) -> tuple[Value, Value]:
         code = self.code

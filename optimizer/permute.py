@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.copy_abi import LARGEST_TILE, ROOM, CopyKernel, CopyMode
+from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, ROOM, CopyKernel, CopyMode
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
@@ -67,7 +67,7 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    tile = LARGEST_TILE if way.mode == "along" else _tile(x.unit_run(IN), y.unit_run(OUT))
+    tile = LARGEST_TILE if way.mode in ALONG else _tile(x.unit_run(IN), y.unit_run(OUT))
     kernel = CopyKernel(op.dtype, op.dtype, way.mode, conj=conj, tile=tile)
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
@@ -102,7 +102,8 @@ def _way(op: TensorOp, machine: Machine) -> _Way:
     elif large:
         enough, rows = (PAGE // size, LONG_Y), LONG_Y
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
-        return _Way("along", enough, table, RUN, BLOCK)
+        conj = op.main == Primitive.CONJ or op.tensors[IN].conj
+        return _Way("rows" if huge and not conj else "along", enough, table, RUN, BLOCK)
     if huge and _weaves(op, size):
         return _Way("woven", (1, 1), table, RUN, rows)
     if large:

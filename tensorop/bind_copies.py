@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
-from tensorop.jit.copy_abi import LARGEST_TILE, CopyDescriptor, CopyKernel
+from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
@@ -65,7 +65,7 @@ class CopyWords(ScheduleTables):
             self._offsets(x, source),
             self._offsets(x, target),
         )
-        if call.kernel.mode == "along":  # runs must be consecutive on both sides
+        if call.kernel.mode in ALONG:  # runs must be consecutive on both sides
             records, begin = chunks(_common_runs(read, reached, size), size, granule, granule)
             records[:, 1] = read[records[:, 0]]
             self._set_x(words, x, (records, begin), granule, reached)

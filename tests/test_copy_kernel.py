@@ -10,7 +10,7 @@ import pytest
 
 from tensorop.ir import Dimension, DimType
 from tensorop.jit.abi import Frame
-from tensorop.jit.copy_abi import CopyDescriptor, CopyKernel
+from tensorop.jit.copy_abi import ALONG, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
@@ -101,7 +101,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     """A block of a plain copy; everything else in the target keeps its bytes."""
     rng = np.random.default_rng(seed)
     call, lanes = Call(kernel, target), kernel.lanes(target)
-    size, along, woven = call.source.itemsize, kernel.mode == "along", kernel.mode == "woven"
+    size, along, woven = call.source.itemsize, kernel.mode in ALONG, kernel.mode == "woven"
     x0, y0 = (start * case.granule for start in case.start)
     x_end, y_end = x0 + case.x, y0 + case.y
     x_size, y_size = x_end + case.behind[0], y_end + case.behind[1]
@@ -209,6 +209,23 @@ LINES = [
 def test_streaming_copy(dtype: str, target: Target) -> None:
     kernel = CopyKernel(dtype, dtype, "streaming")
     for seed, case in enumerate([*CASES, *LINES]):
+        check_copy(kernel, target, case, seed)
+
+
+ROWS = [
+    Case(1000, 5, x_run=1000, granule=1000),
+    Case(700, 20, x_run=700, granule=700, at_end=False),
+    Case(900, 7, x_run=190, granule=450, start=(1, 1)),
+    Case(640, 3, x_run=64, granule=640, backwards=True),
+    Case(500, 4, x_run=250, granule=32, behind=(20, 0)),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copy_of_rows(dtype: str, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, "rows")
+    for seed, case in enumerate([*CASES, *ROWS]):
         check_copy(kernel, target, case, seed)
 
 
@@ -342,6 +359,8 @@ def test_copies_that_do_not_exist_are_refused() -> None:
         generate(CopyKernel("float32", "float64", "along"), target)
     with pytest.raises(ValueError, match="no imaginary part"):
         generate(CopyKernel("float32", "float32", "along", planar=True), target)
+    with pytest.raises(ValueError, match="moved as bits"):
+        generate(CopyKernel("complex64", "complex64", "rows", conj=True), target)
 
 
 def test_transposition_network() -> None:

@@ -214,6 +214,32 @@ def test_columns_in_runs(
     assert modes["streaming"] > 8
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_rows_that_begin_anywhere(dtype: str, threads: int) -> None:
+    """Rows of any length and place in cache lines, into more than the caches hold; conjugated ones
+    go through these."""
+    rng = np.random.default_rng(threads)
+    kind, machine = numpy_dtype(dtype), HOST._replace(l3=1 << 4)
+    for trial in range(16):
+        rows, columns, length = (int(rng.integers(2, n)) for n in (40, 40, 500))
+        length = (length, 64 // kind.itemsize, 256)[trial % 3]
+        source = rng.integers(0, 256, rows * columns * length * kind.itemsize, np.uint8)
+        memory = np.zeros(source.nbytes + 256, np.uint8)
+        first = 64 + kind.itemsize * int(rng.integers(0, 64 // kind.itemsize)) * (trial % 2)
+        permuted = source.view(kind).reshape(rows, columns, length).transpose(1, 0, 2)
+        out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
+        op = operation(permuted, out, dtype)
+        schedule = permute(widen(op).op, machine, threads)
+        assert modes_of(schedule) == {"rows"}
+        expected = memory.copy()
+        expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
+        execute(schedule, [source.view(kind), out], threads)
+        np.testing.assert_array_equal(memory, expected, err_msg=str((rows, columns, length, first)))
+        conjugating = permute(op._replace(main=Primitive.CONJ), machine, threads)
+        assert modes_of(conjugating) == {"along"}
+
+
 @pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "streaming")])
 def test_what_a_near_l3_holds_is_stored_through_it(near_l3: bool, mode: str) -> None:
     """The same copy of 1 MB; one of half of L3 goes past it in any case."""
