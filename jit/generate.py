@@ -7,10 +7,11 @@ from typing import Any
 
 from llvmlite import ir
 
-from tensorop.jit import batch, copy, gemm, items, stream_loops, touch
+from tensorop.jit import batch, copy, gemm, interleave, items, stream_loops, touch
 from tensorop.jit.batch_abi import BatchKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit.interleave_abi import InterleaveKernel
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import Target
@@ -20,6 +21,7 @@ _GENERATORS: dict[type, Callable[[Any, Target], ir.Module]] = {
     BatchKernel: batch.generate,
     CopyKernel: copy.generate,
     GemmKernel: gemm.generate,
+    InterleaveKernel: interleave.generate,
     ItemsKernel: items.generate,
     StreamKernel: stream_loops.generate,
     TouchKernel: touch.generate,

@@ -3,6 +3,7 @@
     normalise -> fuse -> widen -> orient -> regime:
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
+        interleave   copies of a few channels, put together or taken apart (interleave.py)
         batch        many small products, vectors along the batch (batch.py)
         items        the same, one after the other (items.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
@@ -24,6 +25,7 @@ from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
+from tensorop.optimizer.interleave import channels_of, interleaved
 from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.machine import SHARE_WORK, Machine
 from tensorop.optimizer.nest import nest
@@ -131,6 +133,8 @@ def _scheduled(
 ) -> Schedule:
     if regime.name == "permute":
         return permute(op, machine, threads)
+    if regime.name == "interleave" and (channels := channels_of(op)) is not None:
+        return interleaved(op, channels, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
     if regime.name == "items" and (items := items_of(op, machine)) is not None:

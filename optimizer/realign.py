@@ -155,7 +155,7 @@ def cycles(op: TensorOp, machine: Machine) -> float:
     that it gets runs it."""
     op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
     regime = choose(op, machine).name
-    if regime == "permute":
+    if regime in ("permute", "interleave"):
         return permuted_cycles(op, machine)
     if regime == "batch":
         return batch_cycles(op, machine)

@@ -17,6 +17,7 @@ from tensorop.optimizer.cost import (
     product_cycles,
 )
 from tensorop.optimizer.direct import direct
+from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
@@ -35,6 +36,8 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
     if op.main in CONTRACTIONS:
         return _contraction(op, machine)
     if op.main in (Primitive.COPY, Primitive.CONJ) and permutes(op):
+        if channels_of(op) is not None:
+            return Regime("interleave", "a few elements lie beside one another on one side only")
         if _interleaves(op):
             return Regime("stream", "runs are short: elements are gathered or scattered")
         return Regime("permute", "source and target have different fastest dimensions")

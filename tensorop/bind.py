@@ -18,6 +18,7 @@ from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.image import REFERENCE
+from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
@@ -189,6 +190,8 @@ class _Binder(CopyWords):
             return self._batch_words(call)
         if isinstance(call.kernel, TouchKernel):
             return self._touch_words(call)
+        if isinstance(call.kernel, InterleaveKernel):
+            return self._interleave_words(call)
         return self._stream_words(call)
 
     def _gemm_words(self, call: Call) -> Words:
@@ -258,6 +261,15 @@ class _Binder(CopyWords):
         words[: BatchWord.IN0_M] = [self._slot(tensor) for tensor in call.tensors]
         steps = [((m, k, x), 0), ((k, n, x), 1), ((m, n, x), 2)]
         words[BatchWord.IN0_M :] = [self._step(axis, t) for axes, t in steps for axis in axes]
+        return words
+
+    def _interleave_words(self, call: Call) -> Words:
+        d, (x, y, e), (source, target) = InterleaveWord, call.axes, call.tensors
+        words = np.zeros(d.WORDS, np.int64)
+        words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
+        words[d.X_AXIS], words[d.Y_AXIS] = AXIS_SLOTS[x], AXIS_SLOTS[y]
+        words[d.APART] = self._step(e, source if call.kernel.joins else target)
+        words[d.Y_SOURCE], words[d.Y_TARGET] = self._step(y, source), self._step(y, target)
         return words
 
     def _touch_words(self, call: Call) -> Words:

@@ -1,0 +1,48 @@
+"""What interleaving kernels there are, and the words of their descriptor: for the generator
+(jit/interleave.py), and for whoever chooses kernels and writes descriptors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in an instruction
+
+
+class InterleaveWord(IntEnum):
+    """Words of the descriptor. Strides are in bytes; the slots are those of `slots.Slot` and
+    `slots.AxisSlot`. APART: from one channel to the next where they lie apart; Y_SOURCE, Y_TARGET:
+    from one y to the next."""
+
+    SOURCE_SLOT = 0
+    TARGET_SLOT = 1
+    X_AXIS = 2
+    Y_AXIS = 3
+    APART = 4
+    Y_SOURCE = 5
+    Y_TARGET = 6
+    WORDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class InterleaveKernel:
+    """A copy of a few channels between two layouts: one beside the other, element by element, and
+    apart from one another, each consecutive along X.
+
+    size: bytes of an element, 1, 2, 4 or 8. channels: how many, at least 2. joins: they lie apart
+    in the source, and beside one another in the target; else the other way round.
+    """
+
+    size: int
+    channels: int
+    joins: bool
+
+    @property
+    def lanes(self) -> int:
+        """Positions of X that vectors of all channels hold."""
+        return SEGMENT // self.size
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        return f"{'join' if self.joins else 'part'}{self.channels}_{8 * self.size}"
