@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Block
+from tensorop.jit.copy_parts import move_both, with_part
 
 LONG = 8  # vectors from which on a chunk is walked along X inside
 UNROLL = 4  # vectors in the body of an inner loop
@@ -59,7 +59,9 @@ class Along(Block):
         whole = code.builder.and_(length, code.int(-lanes))
         with code.loop(whole, start=unrolled, step=lanes) as i:
             self._move(source, target, i, 1)
-        self._rest(whole, length, lambda i, count: self._move(source, target, i, 1, count))
+        if lanes > 1:  # the last ones once more together with some before them
+            with code.when(code.less(whole, length)):
+                self._move(source, target, code.sub(length, lanes), 1)
 
     def _move_columns(self, source: Value, target: Value, length: Value) -> None:
         """Every y of one or two vectors at a time of a short chunk."""
@@ -70,31 +72,47 @@ class Along(Block):
             self._move_column(source, target, i, 2)
         with code.loop(whole, start=pairs, step=lanes) as i:
             self._move_column(source, target, i, 1)
-        self._rest(whole, length, lambda i, n: self._move_column(source, target, i, 1, n))
+        if lanes > 1:
+            with code.when(code.less(whole, length)):
+                self._move_last_columns(source, target, whole, length)
 
-    def _rest(
-        self, whole: Value, length: Value, move: Callable[[Value, Value | None], None]
-    ) -> None:
-        """The elements behind the last whole vector: one alone or without masks as scalars, which
-        is what a count of None means for them."""
+    def _move_last_columns(self, source: Value, target: Value, whole: Value, length: Value) -> None:
+        """Every y of the elements behind the last whole vector: masked where that costs nothing,
+        else once more together with some before them."""
         code, mover = self.code, self.mover
-        if mover.lanes == 1:
-            return
-        vectors = mover
-        scalar = replace(mover, lanes=1)
-        if not mover.masks(code.target):
-            self.mover = scalar
-            with code.loop(length, start=whole) as i:
-                move(i, None)
-        else:
+        if code.target.free_masks and mover.masks(code.target):
             rest = code.sub(length, whole)
-            with code.when(code.equal(rest, 1)):
-                self.mover = scalar
-                move(whole, None)
-                self.mover = vectors
-            with code.when(code.less(1, rest)):
-                move(whole, rest)
-        self.mover = vectors
+            with code.either(code.equal(rest, 1)) as (one, several):
+                with one:
+                    self._move_scalars(source, target, whole, length)
+                with several:
+                    self._move_column(source, target, whole, 1, rest)
+            return
+        with code.either(code.less(mover.lanes - 1, length)) as (again, few):
+            with again:
+                self._move_column(source, target, code.sub(length, mover.lanes), 1)
+            with few:
+                if mover.moves_bits:
+                    self._move_parts(source, target, code.mul(length, mover.stored_bytes))
+                else:
+                    self._move_scalars(source, target, code.int(0), length)
+
+    def _move_scalars(self, source: Value, target: Value, start: Value, stop: Value) -> None:
+        mover, self.mover = self.mover, replace(self.mover, lanes=1)
+        with self.code.loop(stop, start=start) as i:
+            self._move_column(source, target, i, 1)
+        self.mover = mover
+
+    def _move_parts(self, source: Value, target: Value, size: Value) -> None:
+        """Every y of fewer bytes than a vector has."""
+        code, mover = self.code, self.mover
+        half = mover.lanes * mover.stored_bytes // 2
+
+        def move(part: int) -> None:
+            with code.loop(self.y_stop, start=self.y_start) as y:
+                move_both(code, *self._places(source, target, y), size, part)
+
+        with_part(code, size, half, mover.stored_bytes, move)
 
     def _move_column(
         self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None

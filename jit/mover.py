@@ -41,6 +41,11 @@ class Mover:
         """From one element to the next in the target."""
         return self.stored.size * self.units
 
+    @property
+    def moves_bits(self) -> bool:
+        """Whether elements are stored as they were loaded."""
+        return self.source == self.stored and not self.conj and not self.planar
+
     def load(self, code: Code, address: Value, count: Value | None = None) -> Number:
         """Elements as they are stored; of `count` only so many are read (needs `masks`)."""
         vector = Arithmetic(code, self.source, self.lanes * self.units)

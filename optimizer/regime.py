@@ -35,7 +35,7 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
     """Pick the kind of schedule from static facts."""
     if op.main in CONTRACTIONS:
         return _contraction(op, machine)
-    if op.main in (Primitive.COPY, Primitive.CONJ) and permutes(op):
+    if op.main in (Primitive.COPY, Primitive.CONJ) and (permutes(op) or _has_ends(op, machine)):
         if channels_of(op) is not None:
             return Regime("interleave", "a few elements lie beside one another on one side only")
         if _interleaves(op):
@@ -117,14 +117,24 @@ def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
 
 
 def permutes(op: TensorOp) -> bool:
-    """Whether a copy has a fastest dimension in source and target, but not a long common one."""
+    """Whether a copy has a fastest dimension in source and target, and more than rows of it."""
     if not op.dimensions:
         return False
     source = min(op.dimensions, key=lambda d: abs(d.strides[0]) or 1 << 62)
     target = min(op.dimensions, key=lambda d: abs(d.strides[1]))
     if source.strides[0] != 1 or target.strides[1] != 1:
         return False
-    return source is not target or (source.size < 64 and len(op.dimensions) > 2)
+    return source is not target or len(op.dimensions) > 2
+
+
+def _has_ends(op: TensorOp, machine: Machine) -> bool:
+    """Whether the rows of a copy end within vectors of a type that has no masks: stream kernels
+    move what is left one by one."""
+    kind, rows = element(op.dtype), [d for d in op.dimensions if d.strides == (1, 1)]
+    if len(op.dimensions) != 2 or not rows or kind.size in machine.target.masked:
+        return False
+    lanes = machine.target.lanes(kind.size)
+    return rows[0].size > lanes and rows[0].size % lanes > 0
 
 
 def _interleaves(op: TensorOp) -> bool:
