@@ -24,7 +24,7 @@ from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_rows import Rows
-from tensorop.jit.copy_streaming import Streaming
+from tensorop.jit.copy_streaming import Streaming, Windowed
 from tensorop.jit.copy_woven import Woven
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
@@ -34,6 +34,7 @@ FORMS: dict[CopyMode, type[Block]] = {
     "rows": Rows,
     "across": Across,
     "streaming": Streaming,
+    "windowed": Windowed,
     "woven": Woven,
 }
 

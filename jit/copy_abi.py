@@ -74,7 +74,7 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "across", "streaming", "woven"]
+CopyMode = Literal["along", "rows", "across", "streaming", "windowed", "woven"]
 ALONG: frozenset[CopyMode] = frozenset({"along", "rows"})
 
 
@@ -83,10 +83,11 @@ class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
-    more than the caches hold (not conjugated); else across, in one of three ways: streaming where
-    the target is more than the caches hold; woven where so it is, and the columns of X follow one
-    another in it: a block has all of Y, which is consecutive in the target, and X takes it on where
-    Y ends. A tile's columns fit in ROOM then.
+    more than the caches hold (not conjugated); else across, or, where the target is more than the
+    caches hold, in one of three ways: streaming; windowed where lines of neighbouring columns had
+    better not be stored in turn; woven where the columns of X follow one another in it: a block has
+    all of Y, which is consecutive in the target, and X takes it on where Y ends. A tile's columns
+    fit in ROOM then.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     """

@@ -189,3 +189,10 @@ class Streaming(Windows):
             for i in range(self.mover.lanes):
                 column = code.add(x_first, code.min(i, code.sub(columns, 1)))
                 code.prefetch(code.at(target, self.column_offset(column)), write=True)
+
+
+class Windowed(Streaming):
+    """The same with several lines of a column stored one after the other, wherever they begin."""
+
+    def _rows_of_tiles(self, xs: Chunks, ys: Chunks) -> None:
+        self._windows(xs, ys)

@@ -14,9 +14,9 @@ from tensorop.jit.copy_block import Chunks
 from tensorop.jit.copy_parts import move_both, with_part
 from tensorop.jit.mover import Mover
 
-WINDOW = 4  # lines of a column that are put together
+WINDOW = 8  # lines of a column that are put together
 PITCH = (WINDOW + 1) * LINE  # bytes from one column of the buffer to the next
-STRIP = 48  # chunks of X whose columns it has room for
+STRIP = 24  # chunks of X whose columns it has room for
 COLUMNS_AHEAD = 8  # columns whose ends are asked for ahead
 
 

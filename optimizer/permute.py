@@ -63,6 +63,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """
     way = _way(op, machine)
     x_dims, y_dims, rest = _grouped(op, way.enough, way.table)
+    if way.mode == "streaming" and _returns(x_dims[-1].strides[OUT], op.dtype, machine):
+        way = way._replace(mode="windowed")
     op = op.with_dimensions((*rest, *y_dims, *x_dims))
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     # The conjugate of what is read conjugated is what lies there.
@@ -109,6 +111,12 @@ def _way(op: TensorOp, machine: Machine) -> _Way:
     if large:
         return _Way("streaming", enough, table, PAGE // size, rows)
     return _Way("across", enough, table, BLOCK, rows)
+
+
+def _returns(step: int, dtype: str, machine: Machine) -> bool:
+    """Whether neighbouring columns lie so far apart in the target that one part of L3 would take
+    all of their lines."""
+    return machine.turn > 0 and step * element(dtype).size % machine.turn == 0
 
 
 def _nearest(dimensions: Iterable[Dimension], tensor: int) -> Dimension:

@@ -205,9 +205,10 @@ LINES = [
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["streaming", "windowed"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_streaming_copy(dtype: str, target: Target) -> None:
-    kernel = CopyKernel(dtype, dtype, "streaming")
+def test_streaming_copy(dtype: str, mode: Any, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, mode)
     for seed, case in enumerate([*CASES, *LINES]):
         check_copy(kernel, target, case, seed)
 
