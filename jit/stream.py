@@ -51,6 +51,7 @@ def stream_kernel(
     conj0: bool = False,
     conj1: bool = False,
     joined: bool = False,
+    past: bool = False,
 ) -> StreamKernel:
     """The kernel that serves a description, in its canonical form.
 
@@ -74,6 +75,9 @@ def stream_kernel(
     joined : bool
         The rows, of at most `JOINED` positions, lie end to end in in0 and out, so that vectors go
         from one into the next. in1 has one row for all y ("unit"), or an element for each ("zero").
+    past : bool
+        More is written than the caches hold, so that lines had better not go through them. Only a
+        wish: where vectors are no parts of lines, or rows are joined or summed, they do.
 
     Raises
     ------
@@ -94,8 +98,10 @@ def stream_kernel(
         (in0, out, outer_reduced) != ("unit", "unit", False) or in1 in (None, "strided")
     ):
         raise ValueError("rows are joined that lie end to end in in0 and out, with in1 beside them")
-    form = StreamKernel(main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined)
-    return _retyped(_plain_accesses(_plain_main(form)))
+    form = StreamKernel(
+        main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined, past
+    )
+    return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
 
 def _check(main: str, dtype: str, source: str | None, in1: Access | None, reduces: bool) -> None:
@@ -162,3 +168,11 @@ def _retyped(form: StreamKernel) -> StreamKernel:
 def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
     same = kind.kind == "i" and form.main in _WRAPPING
     return replace(form, dtype=f"u{form.dtype}") if same else form
+
+
+def _plain_stores(form: StreamKernel) -> StreamKernel:
+    """Past the caches only what is stored once, as it was computed."""
+    kinds = element(form.dtype), element(form.source or form.dtype)
+    plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
+    once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
+    return form if plain and once else replace(form, past=False)

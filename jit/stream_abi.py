@@ -49,6 +49,7 @@ class StreamKernel:
     that is scattered.
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
     joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
+    past: whole lines of out are stored past the caches, where out is not read.
     per_x: elements of `dtype` that make one position of X.
     """
 
@@ -62,6 +63,7 @@ class StreamKernel:
     conj0: bool = False
     conj1: bool = False
     joined: bool = False
+    past: bool = False
     per_x: int = 1
 
     @property
@@ -72,6 +74,7 @@ class StreamKernel:
             "conj0": self.conj0,
             "conj1": self.conj1,
             "joined": self.joined,
+            "past": self.past,
         }
         words = ("stream", self.main, self.source, self.dtype, self.in0, self.in1, self.out)
         named = [word for word in words if word] + [flag for flag, on in flags.items() if on]

@@ -2,7 +2,8 @@
 
 Four shapes of loops, over vectors along X where every tensor is consecutive or broadcast in it:
 
-- `_map`: nothing is reduced; rows of Y, strips of vectors of X.
+- `_map`: nothing is reduced; rows of Y, strips of vectors of X. Where more is written than the
+  caches hold, whole lines of a row go past these (`_map_lines`).
 - `_map_joined`: the same of short rows that lie end to end. Some of them at a time are gone through
   as one; what the second input has for these is first put together in a buffer.
 - `_sum_over_y`: accumulators for a strip of X stay in registers while Y runs inside. A strip of one
@@ -19,14 +20,15 @@ Code is kept short rather than unrolled far: it is compiled while the caller wai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import BYTE, Value
+from tensorop.jit.builder import BYTE, LINE, WORD, Value
 from tensorop.jit.fold import fold_each
+from tensorop.jit.mover import LEAST_PART
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
@@ -72,9 +74,41 @@ class Stream(StreamSteps):
 
     def _map(self) -> None:
         code = self.code
+        past = self.form.past and self.lanes.count * self.element.size >= LEAST_PART
         with code.loop(self.y) as y:
             rows, out = self.rows(y), code.at(self.out, code.mul(y, self.out_stride))
-            self._map_row(rows, out, self.x)
+            (self._map_lines if past else self._map_row)(rows, out, self.x)
+        if past:
+            code.fence()
+
+    def _map_lines(self, rows: list[Row], out: Value, length: Value) -> None:
+        """A row of out by whole lines past the caches, with what lies before and behind them; all
+        of it as usual where out is read, or elements do not begin where lines do."""
+        code, size, lanes = self.code, self.element.size, self.lanes
+        line = max(LINE // size, lanes.count)
+        begun = code.builder.and_(code.builder.ptrtoint(out, WORD), code.int(LINE - 1))
+        usual = code.nonzero(code.builder.and_(begun, code.int(size - 1)))
+        if self.scalars is not None:
+            usual = code.builder.or_(usual, self.scalars.reads)
+        before = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
+        head = code.min(code.builder.udiv(before, code.int(size)), length)
+        head = code.builder.select(usual, length, head)
+        behind = code.add(head, self._multiple(code.sub(length, head), line))
+        with code.loop(code.int(2)) as part:
+            is_first = code.equal(part, 0)
+            start = code.builder.select(is_first, code.int(0), behind)
+            stop = code.builder.select(is_first, head, length)
+            places = [code.at(row.address, code.mul(start, row.step)) for row in rows]
+            ends = [replace(row, address=at) for row, at in zip(rows, places, strict=True)]
+            self._map_row(ends, code.at(out, code.mul(start, size)), code.sub(stop, start))
+        with code.loop(behind, start=head, step=line) as x:
+            columns = [code.add(x, i) for i in range(0, line, lanes.count)]
+            loaded = [[self.load(row, lanes, column, None) for row in rows] for column in columns]
+            values = [self.compute(lanes.of, inputs) for inputs in loaded]
+            if self.scalars is not None:
+                values = [self.scalars.alone(lanes.of, value) for value in values]
+            for column, value in zip(columns, values, strict=True):
+                lanes.of.store_past_caches(value, code.at(out, code.mul(column, size)))
 
     def _map_row(self, rows: list[Row], out: Value, length: Value) -> None:
         for strip in self._strips(length, self.vectors(4), 1):

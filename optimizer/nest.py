@@ -17,6 +17,7 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
+from tensorop.optimizer.cost import bytes_of
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
@@ -26,6 +27,7 @@ from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
+LONG_ROW = 512  # bytes of a row of out that has enough whole lines
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -190,7 +192,8 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
         for name, d in (("X", inner), ("Y", outer))
     )
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
-    call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y))
+    past = x.size * element(op.dtype).size >= LONG_ROW and _leaves_caches(op, machine)
+    call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y), past=past)
     steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     kind = element(op.dtype)
@@ -203,7 +206,15 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     if x.size > columns:
         steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
-    return (x, y), steps, f"{op.main} streaming {label}"
+    return (x, y), steps, f"{op.main} streaming {label}{', past the caches' if past else ''}"
+
+
+def _leaves_caches(op: TensorOp, machine: Machine) -> bool:
+    """Whether out is stored once and for all, and most of it would be gone from the caches before
+    somebody else reads it."""
+    again = op.of_type(DimType.K) or op.last_touch != Primitive.NONE
+    touched = sum(bytes_of(op, tensor) for tensor in range(len(op.tensors)))
+    return not again and op.first_touch != Primitive.COPY and touched > machine.l3 * 3 // 4
 
 
 def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
@@ -237,6 +248,7 @@ def stream_call(
     tensors: tuple[int, ...],
     axes: tuple[Axis, Axis],
     when: str = "always",
+    past: bool = False,
 ) -> Call:
     """A call of the stream kernel for `main` over two axes that are affine in every tensor."""
     x, y = axes
@@ -260,6 +272,7 @@ def stream_call(
         conj0=conj[0],
         conj1=conj[1] if len(conj) > 1 else False,
         joined=len(tensors) == 3 and spread(op, rows, inner) == 1,
+        past=past,
     )
     return Call(kernel, tensors, (x.name, y.name), when)
 

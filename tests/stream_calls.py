@@ -74,17 +74,20 @@ class Block:
     strides: tuple[int, int]  # of Y, of X
     at_end: bool
     key: int
+    shift: int = 0
     array: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         item = self.values.dtype.itemsize
         spans = [(n - 1) * s for n, s in zip(self.values.shape, self.strides, strict=True)]
         low, high = sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + item
-        pages = -(-(high - low) // PAGE)
+        pages = -(-(high - low + self.shift) // PAGE)
         self.memory = guarded(pages, self.key)
         self.room = np.frombuffer(self.memory, np.uint8)[PAGE : (pages + 1) * PAGE]
         self.room[:] = CANARY
-        start = (len(self.room) - (high - low) if self.at_end else 0) - low
+        start = self.shift - low
+        if self.at_end:
+            start = len(self.room) - high - self.shift
         self.array = np.ndarray(
             self.values.shape, self.values.dtype, self.memory, PAGE + start, self.strides
         )
@@ -127,6 +130,8 @@ class Case:
     pad: int = 0
     shared: bool = False  # in1 is the same for all y
     joined: bool = False  # rows lie end to end, but for those of in1
+    past: bool = False  # lines of out go past the caches
+    shift: int = 0  # bytes of out from the end or the beginning of its memory
     at_end: bool = True
     in_place: bool = False
     negative: bool = False  # strides of Y run backwards
@@ -134,7 +139,7 @@ class Case:
 
     @property
     def kernel(self) -> StreamKernel:
-        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined")
+        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined", "past")
         return stream_kernel(self.main, self.dtype, **{n: getattr(self, n) for n in names})
 
     def check(self, target: Target) -> None:
@@ -174,7 +179,7 @@ class Case:
             values[...] = np.nan
         strides = self._strides(self.out, dtype.itemsize, shared=False)
         strides = (0 if self.outer_reduced else strides[0], strides[1])
-        self.target = Block(values, strides, self.at_end, 2)
+        self.target = Block(values, strides, self.at_end, 2, self.shift)
 
     @property
     def _overwrites(self) -> bool:

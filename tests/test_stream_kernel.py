@@ -91,6 +91,45 @@ def test_joined_rows_of_elementwise_operations(target: Target, main: str, in1: s
 
 
 @on_targets
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lines_past_the_caches(target: Target, dtype: str) -> None:
+    """Rows that begin and end anywhere in a line, and some within an element of where one would;
+    what reads out goes through the caches."""
+    for i, (x, y) in enumerate(itertools.product((1, 4, 15, 16, 33, 64, 67, 150, 300), (1, 3))):
+        first, alpha, beta = (*UPDATES, (True, None, None))[i % (len(UPDATES) + 1)]
+        for in1 in ("unit", "zero"):
+            Case(
+                "gemm", dtype, "unit", in1, x=x, y=y, first=first, alpha=alpha, beta=beta,
+                past=True, pad=i % 5, at_end=i % 3 != 0, shift=(0, 16, 4)[i % 3],
+                conj0=dtype in COMPLEX, negative=i % 4 == 1,
+            ).check(target)  # fmt: skip
+        Case("copy", dtype, x=x, y=y, past=True, pad=i % 3, shift=(i % 7) * 8).check(target)
+        Case("zero", dtype, x=x, y=y, past=True, pad=i % 3).check(target)
+
+
+@on_targets
+def test_what_goes_past_the_caches(target: Target) -> None:
+    """Other functions and types; in place; and what is asked for in vain."""
+    for case in (
+        Case("relu", "float64", x=130, y=3, pad=1, past=True, in_place=True),
+        Case("max", "int16", "unit", "zero", x=200, y=2, pad=3, past=True),
+        Case("cast", "float64", source="float32", x=77, y=3, pad=1, past=True),
+        Case("cast", "int8", source="float64", x=77, y=2, pad=1, past=True),
+        Case("sqrt", "float32", x=100, y=2, pad=1, past=True),
+    ):
+        assert case.kernel.past
+        case.check(target)
+    for kernel in (
+        stream_kernel("gemm", "float32", in1="unit", out="reduced", past=True),
+        stream_kernel("gemm", "float32", in1="unit", outer_reduced=True, past=True),
+        stream_kernel("gemm", "float32", in1="unit", joined=True, past=True),
+        stream_kernel("copy", "float32", in0="strided", past=True),
+        stream_kernel("add", "bfloat16", in1="unit", past=True),
+    ):
+        assert not kernel.past
+
+
+@on_targets
 @pytest.mark.parametrize("main", ["sum", "prod", "min", "max"])
 @pytest.mark.parametrize("access", SUMS, ids=str)
 def test_float32_reductions(target: Target, main: str, access: tuple[str, str, bool]) -> None:
