@@ -78,17 +78,19 @@ class ItemsKernel:
     """Products of one dtype and tile, one item of the batch after the other.
 
     width: elements of a tile along M, consecutive in in0 and out, of which M is a multiple.
-    columns: of a tile; N is a multiple of them.
+    columns: of a tile; N is a multiple of them. past: tiles are stored past the caches, where out
+    is not read, and their vectors begin where such stores may.
     """
 
     dtype: str
     width: int
     columns: int
+    past: bool = False
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        return f"items_{self.dtype}_{self.width}x{self.columns}"
+        return f"items_{self.dtype}_{self.width}x{self.columns}{'_past' * self.past}"
 
 
 def exact_tile(m: int, n: int, dtype: str, target: Target) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from llvmlite import ir
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.batch_abi import BatchWord, ItemsKernel
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import LINE, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.slots import AxisSlot
@@ -53,6 +53,7 @@ class _Items:
             code.pointer(code.frame, code.word(code.descriptor, slot))
             for slot in (w.IN0_SLOT, w.IN1_SLOT, w.OUT_SLOT)
         )
+        self.past = self._goes_past(out) if kernel.past else None
         with (
             code.loop(x) as item,
             code.loop(m, step=kernel.width) as row,
@@ -63,7 +64,19 @@ class _Items:
             b = self._after(self._after(in1, item, w.IN1_X), column, w.IN1_N)
             c = self._after(self._after(out, item, w.OUT_X), column, w.OUT_N)
             self._store(self._sums(a, b, k), code.at(c, down))
+        if kernel.past:
+            code.fence()
         return code.finish()
+
+    def _goes_past(self, out: Value) -> Value:
+        """Whether out is not read, and all tiles begin where vectors may be stored past caches."""
+        code, builder = self.code, self.code.builder
+        places = builder.ptrtoint(out, WORD)
+        for word in (BatchWord.OUT_X, BatchWord.OUT_N):
+            places = builder.or_(places, self.words[word])
+        part = min(LINE, self.kernel.width * self.size)
+        fits = code.equal(builder.and_(places, code.int(part - 1)), 0)
+        return builder.and_(fits, builder.not_(self.scalars.reads))
 
     def _after(self, address: Value, count: Value | int, word: BatchWord) -> Value:
         return self.code.at(address, self.code.mul(self.words[word], count))
@@ -97,6 +110,17 @@ class _Items:
             pairs = zip(sums, places, strict=True)
             return flat([scalars.combined(of, number, of.load(place)) for number, place in pairs])
 
-        parts = self.code.choose(scalars.reads, combined, alone)
-        for number, place in zip(grouped(parts, self.parts), places, strict=True):
-            of.store(number, place)
+        def usual() -> None:
+            parts = self.code.choose(scalars.reads, combined, alone)
+            for number, place in zip(grouped(parts, self.parts), places, strict=True):
+                of.store(number, place)
+
+        if self.past is None:
+            usual()
+            return
+        with self.code.either(self.past) as (past, through):
+            with past:
+                for number, place in zip(sums, places, strict=True):
+                    of.store_past_caches(scalars.alone(of, number), place)
+            with through:
+                usual()

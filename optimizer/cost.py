@@ -295,6 +295,7 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     item, held = m * n * element(op.dtype).size, bytes_of(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
     work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
+    memory += _alone_again(op, ceil(m / (2 * lanes)), machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 
@@ -370,8 +371,22 @@ def items_cycles(items: Items, machine: Machine) -> float:
     step = STEP + max(vectors * columns * PRODUCT, (vectors + columns) * LOAD)
     tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
     work = count * m / items.width * n / columns * tile
-    memory = _item_memory(op, machine)
+    memory = _item_memory(op, machine) + _alone_again(op, m // items.width, machine)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def _alone_again(op: TensorOp, passes: int, machine: Machine) -> float:
+    """Cycles to read in1 for each tile of rows again, where each of its elements is on a line of
+    its own: if L1 does not hold those of an item, or their pages are more than are translated at
+    once."""
+    size = element(op.dtype).size
+    mine = [d for d in op.dimensions if d.type != DimType.C and d.strides[1]]
+    if any(abs(d.strides[1]) * size < LINE for d in mine):
+        return 0.0
+    lines = prod([d.size for d in mine])
+    missed = LINE_CYCLES[1] if lines * LINE > machine.l1 else 0.0
+    walk = _walk(lines, min((abs(d.strides[1]) * size for d in mine), default=0))
+    return op.size_of(DimType.C) * lines * (passes * missed + (passes - 1) * walk)
 
 
 def _come_back_to(

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensorop.ir import CONTRACTIONS, DimType, ExecType, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import ItemsKernel, exact_tile
 from tensorop.jit.elements import element
+from tensorop.jit.mover import LEAST_PART
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+
+LINE = 64  # bytes
 
 
 class Items(NamedTuple):
@@ -69,13 +73,15 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
     (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     *others, x = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
     axes = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(others)]
-    kernel = ItemsKernel(op.dtype, items.width, items.columns)
+    past = _fills_lines(items, x) and leaves_caches(op, machine, sums_inside=True)
+    kernel = ItemsKernel(op.dtype, items.width, items.columns, past)
     body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
     along = max(1, min(x.size, call_work(machine, element(op.dtype)) // (m.size * n.size * k.size)))
     asked, block = touch_block(op, machine)
     if asked == x:
         along = min(along, block)
-        body = (*touches(op, x, machine), *body)
+        asks = (c for c in touches(op, x, machine) if not (past and c.tensors == (op.out,)))
+        body = (*asks, *body)
     if threads > 1:
         share = op.size_of(DimType.C) // (4 * threads)
         along = min(along, max(1, share))
@@ -86,9 +92,20 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
     for axis in reversed(axes):
         body = (Loop(axis.name, 1, how, body),)
     note = f"items: {along} in a call, tile {items.width}x{items.columns}"
+    note += ", out past the caches" * past
     all_axes = (
         *axes,
         *(Axis(d.type.value, d.type, (d,)) for d in (m, n, k)),
         Axis("X", x.type, (x,)),
     )
     return Schedule(op, all_axes, body, shares=threads, swapped=items.swapped, notes=(note,))
+
+
+def _fills_lines(items: Items, x: Dimension) -> bool:
+    """Whether a line of out is stored at once, or in parts that follow one another."""
+    op = items.op
+    size, ((m,), (n,)) = element(op.dtype).size, map(op.of_type, (DimType.M, DimType.N))
+    if items.width * size % LINE == 0:
+        return True
+    dense = n.strides[op.out] == m.size and x.strides[op.out] == m.size * n.size
+    return dense and items.width == m.size and items.width * size >= LEAST_PART

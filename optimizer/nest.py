@@ -17,17 +17,18 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
-from tensorop.optimizer.cost import bytes_of
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_ROW = 512  # bytes of a row of out that has enough whole lines
+LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -192,7 +193,8 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
         for name, d in (("X", inner), ("Y", outer))
     )
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
-    past = x.size * element(op.dtype).size >= LONG_ROW and _leaves_caches(op, machine)
+    row = x.size * element(op.dtype).size
+    past = row >= LONG_ROW and row * y.size >= LONG_CALL and leaves_caches(op, machine)
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y), past=past)
     steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
@@ -207,14 +209,6 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
         steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     return (x, y), steps, f"{op.main} streaming {label}{', past the caches' if past else ''}"
-
-
-def _leaves_caches(op: TensorOp, machine: Machine) -> bool:
-    """Whether out is stored once and for all, and most of it would be gone from the caches before
-    somebody else reads it."""
-    again = op.of_type(DimType.K) or op.last_touch != Primitive.NONE
-    touched = sum(bytes_of(op, tensor) for tensor in range(len(op.tensors)))
-    return not again and op.first_touch != Primitive.COPY and touched > machine.l3 * 3 // 4
 
 
 def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:

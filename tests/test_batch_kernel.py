@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -182,15 +183,16 @@ def test_conjugates(dtype: str, conj: tuple[bool, bool]) -> None:
 def test_items_one_after_the_other(dtype: str, target: Target) -> None:
     """Every width, one tile or several; nothing before, between or after the items is touched."""
     lanes = target.lanes(numpy_dtype(dtype).itemsize)
+    size = numpy_dtype(dtype).itemsize
     for width in {max(1, lanes // 4), max(1, lanes // 2), lanes, 2 * lanes}:
-        kernel = ItemsKernel(dtype, width, 3)
+        kernels = [ItemsKernel(dtype, width, 3, past) for past in {False, width * size >= 16}]
         for m, n, k, x, apart in (
             (1, 3, 1, 1, 1),
             (1, 3, 5, 7, 2),
             (2, 6, 2, 3, 1),
             (3, 9, 4, 2, 3),
         ):
-            for at_end in (True, False):
+            for at_end, kernel in itertools.product((True, False), kernels):
                 case = Case(m * width, n, k, x, (apart, 1, apart), at_end=at_end)
                 check(kernel, target, case)
 
@@ -205,7 +207,8 @@ def test_updates_of_items(
 ) -> None:
     lanes = target.lanes(numpy_dtype(dtype).itemsize)
     case = Case(2 * lanes, 4, 3, 5, alpha=alpha, beta=beta, first=first)
-    check(ItemsKernel(dtype, lanes, 2), target, case)
+    for past in (False, True):
+        check(ItemsKernel(dtype, lanes, 2, past), target, case)
 
 
 @given(st.integers(1, 70), st.integers(1, 40), st.sampled_from(["float32", "float64", "int8"]))
@@ -341,7 +344,7 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
     """Items in any order of up to three batch dimensions, some between each other, either side that
     of the vectors, asked for or not."""
     rng, T = np.random.default_rng(threads), DimType
-    exchanged = touched = 0
+    exchanged = touched = past = 0
     for i in range(60):
         m, n, k = (int(rng.choice((2, 3, 4, 5, 8, 12, 16))) for _ in range(3))
         kinds = [T.M, T.N, T.K, *([T.C] * int(rng.integers(1, 4)))]
@@ -351,7 +354,7 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
         others = [x for x in range(len(kinds)) if x not in inner]
         orders = [[*inner, *rng.permutation(others)] for _ in range(3)]
         op, buffers = laid_out(rng, dtype, kinds, sizes, orders)
-        machine = SMALL._replace(l1=1 << 20, streams=4)
+        machine = SMALL._replace(l1=1 << 20, l3=1 << 4 if i % 3 else 1 << 30, streams=4)
         items = items_of(op, machine)
         if items is None:
             lanes, size = machine.lanes(dtype), sizes[fastest]
@@ -362,8 +365,9 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
         exchanged += items.swapped
         calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
         touched += any(isinstance(call.kernel, TouchKernel) for call in calls)
+        past += any(getattr(call.kernel, "past", False) for call in calls)
         does_the_same(op, schedule, buffers, threads)
-    assert exchanged > 5 and touched > 2
+    assert exchanged > 5 and touched > 2 and past
 
 
 def test_half_types_are_not_rounded_on_the_way() -> None:

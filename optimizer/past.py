@@ -1,0 +1,29 @@
+"""Results that are stored past the caches.
+
+A line that is written in part is read first, and what is written drives out what is there. Both are
+for nothing where a result is written once, in whole lines, and is more than the caches keep until
+somebody reads it: copies of 64 MB take half the time.
+"""
+
+from __future__ import annotations
+
+from tensorop.ir import DimType, Primitive, TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.machine import Machine
+
+
+def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:
+    """Whether out is stored once and for all, and most of it would be gone from the caches before
+    somebody else reads it.
+
+    Parameters
+    ----------
+    op : TensorOp
+    machine : Machine
+    sums_inside : bool
+        Sums are complete before they are stored.
+    """
+    again = op.of_type(DimType.K) and not sums_inside
+    touched = op.first_touch == Primitive.COPY or op.last_touch != Primitive.NONE
+    held = sum(element(t.dtype).size * op.reached(i) for i, t in enumerate(op.tensors))
+    return not again and not touched and held > machine.l3 * 3 // 4
