@@ -20,13 +20,13 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from tensorop.jit.instructions import INT32, POINTER, VOID, Builder, Whole
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
 __all__ = [
     "BYTE",
     "INT32",
     "KERNEL",
-    "LINE",
     "POINTER",
     "VOID",
     "WORD",
@@ -38,7 +38,6 @@ __all__ = [
 
 WORD = ir.IntType(64)
 BYTE = ir.IntType(8)
-LINE = 64  # bytes of a cache line
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER])  # (descriptor, frame)
 
 Value: TypeAlias = ir.Value

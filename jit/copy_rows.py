@@ -6,10 +6,11 @@ and the last are stored whole.
 
 from __future__ import annotations
 
-from tensorop.jit.builder import LINE, WORD, Value
+from tensorop.jit.builder import WORD, Value
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_parts import move_both, with_part
 from tensorop.jit.instructions import vector_type
+from tensorop.jit.lines import LINE
 
 LONG = 3 * LINE  # bytes: two lines are whole, wherever it begins
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import LINE, WORD, Value
+from tensorop.jit.builder import WORD, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Chunks
 from tensorop.jit.copy_windows import Windows
+from tensorop.jit.lines import LINE
 
 TILE_ROWS = 4  # rows of tiles that are moved together
 TILES_AHEAD = 2  # tiles along X that are asked for ahead

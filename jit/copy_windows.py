@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorop.jit.builder import BYTE, LINE, WORD, Code, Value
+from tensorop.jit.builder import BYTE, WORD, Code, Value
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
 from tensorop.jit.copy_parts import move_both, with_part
+from tensorop.jit.lines import LINE
 from tensorop.jit.mover import Mover
 
 WINDOW = 8  # lines of a column that are put together

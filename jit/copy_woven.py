@@ -11,11 +11,12 @@ from dataclasses import replace
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import BYTE, LINE, WORD, Value
+from tensorop.jit.builder import BYTE, WORD, Value
 from tensorop.jit.copy_abi import ROOM, CopyDescriptor
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
 from tensorop.jit.instructions import vector_type
+from tensorop.jit.lines import LINE
 
 STRIP = 8  # chunks of X at a time, if there is room: lines that are read on for
 _WORDS = vector_type(ir.IntType(64), LINE // 8)

@@ -23,7 +23,8 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import BYTE, LINE, POINTER, Code, Value
+from tensorop.jit.builder import BYTE, POINTER, Code, Value
+from tensorop.jit.lines import LINE
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride

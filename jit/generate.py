@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tensorop.jit import batch, copy, gemm, interleave, items, stream_loops, touch
+from tensorop.jit import batch, copy, gemm, interleave, items, stream_loops, tiny, touch
 from tensorop.jit.batch_abi import BatchKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
@@ -15,6 +15,7 @@ from tensorop.jit.interleave_abi import InterleaveKernel
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import Target
+from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel
 
 _GENERATORS: dict[type, Callable[[Any, Target], ir.Module]] = {
@@ -24,6 +25,7 @@ _GENERATORS: dict[type, Callable[[Any, Target], ir.Module]] = {
     InterleaveKernel: interleave.generate,
     ItemsKernel: items.generate,
     StreamKernel: stream_loops.generate,
+    TinyKernel: tiny.generate,
     TouchKernel: touch.generate,
 }
 

@@ -18,8 +18,9 @@ from llvmlite import ir
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.batch_abi import BatchWord, ItemsKernel
-from tensorop.jit.builder import LINE, WORD, Code, Value
+from tensorop.jit.builder import WORD, Code, Value
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target

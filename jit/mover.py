@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import LINE, Code, Value
+from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element
+from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
-
-LEAST_PART = 16  # bytes of a vector
 
 
 @dataclass(frozen=True, slots=True)

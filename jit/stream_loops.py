@@ -26,9 +26,9 @@ from functools import partial
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import BYTE, LINE, WORD, Value
+from tensorop.jit.builder import BYTE, WORD, Value
 from tensorop.jit.fold import fold_each
-from tensorop.jit.mover import LEAST_PART
+from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.jit.stream_steps import Lanes, Row, StreamSteps

@@ -11,7 +11,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import LINE, Code
+from tensorop.jit.builder import Code
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 

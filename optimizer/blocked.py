@@ -30,6 +30,7 @@ from typing import NamedTuple
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
+from tensorop.jit.lines import LINE
 from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
@@ -45,7 +46,6 @@ from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
-LINE = 64  # bytes of a cache line
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 

@@ -17,6 +17,7 @@ from tensorop.jit.tiles import Tile, tiles
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.tiny import tiny_of
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
 Scales = tuple[float, float, float]  # of the block sizes along M, N and K
@@ -109,7 +110,8 @@ def regimes(op: TensorOp, machine: Machine) -> tuple[str, ...]:
     """The kinds of schedule that a matrix product can have."""
     along_lanes = ("batch",) if as_batch(op) is not None else ()
     in_items = ("items",) if items_of(op, machine) is not None else ()
-    return ("stream", "nest", "blocked", *along_lanes, *in_items)
+    in_code = ("tiny",) if tiny_of(op, machine) is not None else ()
+    return ("stream", "nest", "blocked", *along_lanes, *in_items, *in_code)
 
 
 def check(op: TensorOp, choice: Choice, machine: Machine) -> None:

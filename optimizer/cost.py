@@ -15,6 +15,7 @@ from math import ceil, prod
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
+from tensorop.jit.lines import LINE
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.joined import spread
@@ -27,12 +28,12 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
     vectors_along_n,
 )
+from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
 
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-LINE = 64  # bytes
 PAGE = 4096
 CALL = 90.0  # a kernel call and the loops around it
 ROW = 8.0  # a row of a stream kernel that is summed; TOGETHER: with others
@@ -75,6 +76,7 @@ LOADED = (0.2, 1.2)  # one of its vectors, from L1 and from L2
 FINISHED = 9.0  # a tile that fits an item; STEP: of K; LOAD: an element or vector of it
 STEP = 1.2
 LOAD = 0.4
+STRAIGHT = 2.0  # a product that is all straight-line code
 STORED_WHOLE = 1.0  # a vector of it
 GATHER = 1.0  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
@@ -372,6 +374,17 @@ def items_cycles(items: Items, machine: Machine) -> float:
     tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
     work = count * m / items.width * n / columns * tile
     memory = _item_memory(op, machine) + _alone_again(op, m // items.width, machine)
+    return max(work, memory) + BESIDE * min(work, memory)
+
+
+def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
+    """Batches of tiny matrix products, each of them straight-line code."""
+    op, kernel = tiny.op, tiny.kernel
+    vectors = len(kernel.pieces(machine.target).starts)
+    sums, factors = kernel.n * vectors, kernel.n * kernel.k
+    each = STRAIGHT + sums * kernel.k * PRODUCT + (factors + kernel.k * vectors) * LOAD
+    work = op.size_of(DimType.C) * (each + sums * STORED_WHOLE)
+    memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 

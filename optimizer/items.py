@@ -14,15 +14,13 @@ from typing import NamedTuple
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import ItemsKernel, exact_tile
 from tensorop.jit.elements import element
-from tensorop.jit.mover import LEAST_PART
+from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
-
-LINE = 64  # bytes
 
 
 class Items(NamedTuple):

@@ -6,6 +6,7 @@
         interleave   copies of a few channels, put together or taken apart (interleave.py)
         batch        many small products, vectors along the batch (batch.py)
         items        the same, one after the other (items.py)
+        tiny         the same, so small that each is straight-line code (tiny.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
@@ -37,6 +38,7 @@ from tensorop.optimizer.permute import permute
 from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
+from tensorop.optimizer.tiny import tiny_of, tiny_products
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
 from tensorop.optimizer.widen import widen
@@ -137,6 +139,8 @@ def _scheduled(
         return interleaved(op, channels, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
+    if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:
+        return tiny_products(tiny, machine, threads)
     if regime.name == "items" and (items := items_of(op, machine)) is not None:
         return itemised(items, machine, threads)
     if regime.name == "blocked":

@@ -31,12 +31,14 @@ from tensorop.optimizer.cost import (
     permuted_cycles,
     product_cycles,
     stream_cycles,
+    tiny_cycles,
 )
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
+from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.widen import widen
 
@@ -159,6 +161,8 @@ def cycles(op: TensorOp, machine: Machine) -> float:
         return permuted_cycles(op, machine)
     if regime == "batch":
         return batch_cycles(op, machine)
+    if regime == "tiny" and (tiny := tiny_of(op, machine)) is not None:
+        return tiny_cycles(tiny, machine)
     if regime == "items" and (items := items_of(op, machine)) is not None:
         return items_cycles(items, machine)
     if op.main in CONTRACTIONS and regime != "stream":

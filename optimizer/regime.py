@@ -15,12 +15,14 @@ from tensorop.optimizer.cost import (
     direct_cycles,
     items_cycles,
     product_cycles,
+    tiny_cycles,
 )
 from tensorop.optimizer.direct import direct
 from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.tiny import tiny_of
 
 
 class Regime(NamedTuple):
@@ -52,6 +54,14 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     as_matrices = product_cycles if straight is None else direct_cycles
     items = items_of(op, machine)
     least = math.inf if items is None else items_cycles(items, machine)
+    tiny = tiny_of(op, machine)
+    if tiny is not None:
+        best = tiny_cycles(tiny, machine)
+        others = min(least, as_matrices(op, machine))
+        if as_batch(op) is not None:
+            others = min(others, batch_cycles(op, machine))
+        if best < others:
+            return Regime("tiny", "matrices are tiny, and lie end to end")
     along = as_batch(op)
     if along is not None and batch_cycles(op, machine) < min(least, as_matrices(op, machine)):
         applied = "a small matrix is applied to many vectors, which lie near one another"

@@ -24,6 +24,7 @@ from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
+from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
@@ -186,7 +187,7 @@ class _Binder(CopyWords):
             return self._gemm_words(call)
         if isinstance(call.kernel, CopyKernel):
             return self._copy_words(call)
-        if isinstance(call.kernel, (BatchKernel, ItemsKernel)):
+        if isinstance(call.kernel, (BatchKernel, ItemsKernel, TinyKernel)):
             return self._batch_words(call)
         if isinstance(call.kernel, TouchKernel):
             return self._touch_words(call)
