@@ -180,10 +180,12 @@ class Crowd:
 @needs_team
 def test_a_call_gets_no_more_helpers_than_it_asked_for() -> None:
     all_, one = Crowd(workers=3), Crowd(workers=1)
-    for _ in range(50):
+    calls, deadline = 0, time.monotonic() + 20
+    while calls < 50 or all_.counts[1] <= 2:
+        assert time.monotonic() < deadline, "no two helpers were ever inside at once"
         all_.run()  # and at once, while its workers are awake:
         one.run()
-    assert all_.counts[1] > 2
+        calls += 1
     assert one.counts[1] <= 2
 
 
