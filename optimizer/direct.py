@@ -6,7 +6,8 @@ products are run straight from the operands:
 
 - small: everything stays in L2 and the rows of the vector side are near one another;
 - thin, the vector side short: it stays in L2, and the other operand, consecutive along K, streams
-  past it once, some of its rows at a time;
+  past it once, some of its rows at a time; unless its own rows are far from one another, and used
+  often;
 - thin, the other side short: the vector side streams past, in blocks of a few rows that the
   hardware prefetches along, each as long as two pages.
 """
@@ -21,7 +22,8 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
-FEW = 16  # columns below which the vector side is not worth packing
+FEW = 16  # columns below which the vector side is not worth packing; MANY: from which on it is,
+MANY = 48  # where its rows are far from one another
 SHORT_VECTORS = 128  # elements of the vector side that the other one streams past
 ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
 LEAST_SUM = 512  # steps of K in a block that make its rows long enough to stream
@@ -38,12 +40,16 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
     for vector, other, tensor in _sides(op):
         if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
             continue
+        near = min(abs(d.strides[tensor]) for d in dims[DimType.K]) <= DENSE * vector.size
         if _held(op) * kind.size <= machine.l2 // 2:
-            steps = [abs(d.strides[tensor]) for d in dims[DimType.K]]
             asked, _ = touch_block(op, machine)
-            if min(steps) <= DENSE * vector.size or other.size <= FEW or asked is not None:
+            if near or other.size <= FEW or asked is not None:
                 return "operands fit in L2 and are consecutive along the vector side"
-        elif _stays(op, vector, kind.size, machine) and _streams(op, 1 - tensor):
+        elif (
+            (near or other.size < MANY)
+            and _stays(op, vector, kind.size, machine)
+            and _streams(op, 1 - tensor)
+        ):
             return "the vector side is short: it stays in the caches while the other streams past"
         elif other.size <= FEW and len(dims[DimType.K]) == 1:
             return "one side is short: the other is used once, and read where it lies"

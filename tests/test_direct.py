@@ -67,6 +67,19 @@ def test_a_side_that_is_used_often_is_packed() -> None:
     assert "packed panels pay" in tensorop.compile("mk,kn->mn", *given, threads=1).explain()
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys", "heads", "packed"),
+    [(512, 512, 8, True), (512, 512, 1, False), (40, 2000, 8, False)],
+)
+def test_rows_far_from_one_another_are_packed_where_they_are_used_often(
+    queries: int, keys: int, heads: int, packed: bool
+) -> None:
+    """The values of an attention, a head between others, or alone."""
+    shapes = (1, heads, queries, keys), (1, keys, heads, 64)
+    plan = tensorop.compile("bhqk,bkhd->bqhd", *shapes, dtypes="float32", threads=1)
+    assert ("packed panels pay" in plan.explain()) == packed
+
+
 def test_blocks_keep_the_vector_side_in_l2() -> None:
     machine = Machine(host_machine().target, 32 << 10, 1 << 20, 32 << 20)
 
