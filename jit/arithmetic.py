@@ -16,6 +16,7 @@ from tensorop.jit.builder import INT32, Code, Value
 from tensorop.jit.elements import NEAR_STEPS, Element
 from tensorop.jit.half import narrow, widen
 from tensorop.jit.instructions import Literal, Whole, vector_type
+from tensorop.jit.lines import LINE
 from tensorop.jit.types import computed, storage
 
 Number = tuple[Value, ...]
@@ -170,9 +171,10 @@ class Arithmetic:
             yield code.at(address, several[i % _STEPS])
 
     def store_past_caches(self, value: Number, address: Value) -> None:
-        """Store `lanes` consecutive elements, which are a cache line, or a part of one whose others
+        """Store `lanes` consecutive elements, which are cache lines, or a part of one whose others
         are stored next, at a multiple of its size."""
-        self.code.store_past_caches(self._join(value), address, self.lanes * self.element.size)
+        size = min(LINE, self.lanes * self.element.size)
+        self.code.store_past_caches(self._join(value), address, size)
 
     def store(self, value: Number, address: Value, count: Value | None = None) -> None:
         """Store `lanes` consecutive elements."""

@@ -28,9 +28,9 @@ class Machine(NamedTuple):
 
     l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each
     read on and on, the hardware asks ahead in at a time. near_l3: L3 holds what L2 drops, close to
-    few cores, so that what is stored there is soon read or stored again. turn: lines so many bytes
-    apart are the same part of L3's business, which takes what is stored past the caches, too; 0
-    where parts are drawn by a hash.
+    few cores, so that what is stored there is soon read or stored again. turn: bytes after
+    which lines fall to the same slice of L3 again, through which also goes what is stored past the
+    caches; 0 where slices are drawn by a hash.
     """
 
     target: Target

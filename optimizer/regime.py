@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -50,25 +49,12 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
-    straight = direct(op, machine)
-    as_matrices = product_cycles if straight is None else direct_cycles
-    items = items_of(op, machine)
-    least = math.inf if items is None else items_cycles(items, machine)
-    tiny = tiny_of(op, machine)
-    if tiny is not None:
-        best = tiny_cycles(tiny, machine)
-        others = min(least, as_matrices(op, machine))
-        if as_batch(op) is not None:
-            others = min(others, batch_cycles(op, machine))
-        if best < others:
-            return Regime("tiny", "matrices are tiny, and lie end to end")
-    along = as_batch(op)
-    if along is not None and batch_cycles(op, machine) < min(least, as_matrices(op, machine)):
-        applied = "a small matrix is applied to many vectors, which lie near one another"
-        small = "the batch is consecutive, and matrices are small"
-        return Regime("batch", small if along is op else applied)
-    if least < as_matrices(op, machine):
-        return Regime("items", "matrices are small, and a kernel fits them exactly")
+    straight, along = direct(op, machine), as_batch(op)
+    small = _small(op, along, machine)
+    if small:
+        best, regime = min(small, key=lambda option: option[0])
+        if best < (product_cycles if straight is None else direct_cycles)(op, machine):
+            return regime
     if along is None and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     if straight is not None:
@@ -76,6 +62,23 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if _in_blocks(op, machine):
         return Regime("nest", "the operands lie in blocks that a kernel reads as they are")
     return Regime("blocked", "packed panels pay")
+
+
+def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[tuple[float, Regime]]:
+    """The ways for a batch of small products, with what they cost; along: see `as_batch`."""
+    found = []
+    if along is not None:
+        why = "the batch is consecutive, and matrices are small"
+        if along is not op:
+            why = "a small matrix is applied to many vectors, which lie near one another"
+        found.append((batch_cycles(op, machine), Regime("batch", why)))
+    if (items := items_of(op, machine)) is not None:
+        why = "matrices are small, and a kernel fits them exactly"
+        found.append((items_cycles(items, machine), Regime("items", why)))
+    if (tiny := tiny_of(op, machine)) is not None:
+        why = "matrices are tiny, and lie end to end"
+        found.append((tiny_cycles(tiny, machine), Regime("tiny", why)))
+    return found
 
 
 def _in_blocks(op: TensorOp, machine: Machine) -> bool:
