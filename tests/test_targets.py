@@ -38,11 +38,23 @@ def python(target: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def core_passes(target: str, *options: str) -> None:
+    plain = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=few")
+    done = python(target, "pytest", *plain, *options, *CORE)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
 @pytest.mark.parametrize("target", OTHERS, ids=[target.name for target in OTHERS])
 def test_core_on(target: Target) -> None:
-    options = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=few")
-    done = python(target.name, "pytest", *options, *CORE)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    core_passes(target.name)
+
+
+@pytest.mark.skipif(
+    [target.name for target in host_targets()][:1] != ["avx2"],
+    reason="the best instruction set of this machine is not AVX2",
+)
+def test_core_on_vectors_wider_than_the_machine() -> None:
+    core_passes("avx512", "-p", "tests.wide_vectors")
 
 
 @pytest.mark.parametrize("target", host_targets(), ids=lambda target: target.name)
