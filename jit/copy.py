@@ -49,6 +49,7 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
         carried.units,
         carried.conj,
         kernel.planar,
+        kernel.squares,
     )
     code = Code(target, kernel.name)
     block = FORMS[kernel.mode](code, mover)

@@ -90,6 +90,8 @@ class CopyKernel:
     fit in ROOM then.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
+    squares: how many square tiles, one below the other, are transposed together, so that a vector
+    that is stored holds a column of all of them.
     """
 
     source: str
@@ -98,11 +100,16 @@ class CopyKernel:
     conj: bool = False
     planar: bool = False
     tile: int = LARGEST_TILE
+    squares: int = 1
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
         lanes = self.carried().lanes(target)
         return lanes if self.mode in ALONG else min(lanes, self.tile)
+
+    def rows(self, target: Target) -> int:
+        """Across, the longest chunk of Y."""
+        return self.lanes(target) * self.squares
 
     def carried(self) -> Carried:
         """As what elements are moved.
@@ -131,5 +138,6 @@ class CopyKernel:
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
-        mode = self.mode if self.mode in ALONG else f"{self.mode}{self.tile}"
+        tile = f"{self.tile}" + f"x{self.tile * self.squares}" * (self.squares > 1)
+        mode = self.mode if self.mode in ALONG else self.mode + tile
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

@@ -1,8 +1,8 @@
-"""Copies whose Y is consecutive in the target: square tiles, transposed in registers."""
+"""Copies whose Y is consecutive in the target: tiles, transposed in registers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -73,18 +73,19 @@ class Across(Block):
 
     def _move_tiles(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:
         """The tiles of a chunk of X and a few of Y, no more than are stored together."""
-        code, lanes, count = self.code, self.mover.lanes, self.together
+        code, count = self.code, self.together
         if count == 1:
             self._move_each(source, target, ys, x)
             return
         last = code.sub(ys.stop, 1)
         records = [self._record(ys, code.min(code.add(ys.first, i), last)) for i in range(count)]
         full = code.equal(code.sub(ys.stop, ys.first), count)
-        for size in (x[1], *(rows for _, _, rows in records)):
-            full = code.builder.and_(full, code.equal(size, lanes))
+        full = code.builder.and_(full, code.equal(x[1], self.mover.lanes))
+        for _, _, rows in records:
+            full = code.builder.and_(full, code.equal(rows, self.mover.rows))
         with code.either(full) as (together, apart):
             with together:
-                tiles = [self._load_tile(source, y, range(lanes)) for y, _, _ in records]
+                tiles = [self._load_tile(source, y) for y, _, _ in records]
                 targets = [code.at(target, offset) for _, offset, _ in records]
                 for i, column in enumerate(zip(*tiles, strict=True)):
                     place = self.column_offset(code.add(x[0], i))
@@ -98,10 +99,10 @@ class Across(Block):
         with self._records(ys) as (y_first, y_offset, rows):
             self._move_tile(source, self.code.at(target, y_offset), (y_first, rows), x)
 
-    def _load_tile(self, source: Value, y: Value, rows: Iterable[int]) -> list[Number]:
-        """The columns of some rows, counted from `y` on."""
+    def _load_tile(self, source: Value, y: Value) -> list[Number]:
+        """The columns of a tile whose first row is `y`."""
         code = self.code
-        places = [code.word(self.y_source, code.add(y, i)) for i in rows]
+        places = [code.word(self.y_source, code.add(y, i)) for i in range(self.mover.rows)]
         loaded = [self.mover.load(code, code.at(source, place)) for place in places]
         return self.mover.transposed(code, loaded)
 
@@ -109,12 +110,11 @@ class Across(Block):
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
         code, mover, (_, rows), (_, columns) = self.code, self.mover, y, x
-        lanes = mover.lanes
-        if lanes == 1:
+        if mover.rows == 1:
             with code.when(code.nonzero(code.mul(rows, columns))):
                 self._transpose(source, target, y, x)
             return
-        full = code.builder.and_(code.equal(rows, lanes), code.equal(columns, lanes))
+        full = code.builder.and_(code.equal(rows, mover.rows), code.equal(columns, mover.lanes))
         with code.either(full) as (whole, part):
             with whole:
                 self._transpose(source, target, y, x)
@@ -130,7 +130,7 @@ class Across(Block):
         if mover.planar and not masks:
             self._scalars(source, target, y, x)
             return
-        worthwhile = code.less(FEW * mover.lanes, code.mul(y[1], x[1]))
+        worthwhile = code.less(FEW * mover.rows, code.mul(y[1], x[1]))
         with code.either(worthwhile) as (many, few):
             with many:
                 if masks and (mover.planar or code.target.free_masks):
@@ -144,7 +144,7 @@ class Across(Block):
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
         """A whole tile."""
-        for i, number in enumerate(self._load_tile(source, y[0], range(self.mover.lanes))):
+        for i, number in enumerate(self._load_tile(source, y[0])):
             place = self.column_offset(self.code.add(x[0], i))
             self.mover.store(self.code, number, self.code.at(target, place), self.plane)
 
@@ -155,7 +155,7 @@ class Across(Block):
         but not stored."""
         code, mover, (y_first, rows), (x_first, columns) = self.code, self.mover, y, x
         loaded = []
-        for i in range(mover.lanes):
+        for i in range(mover.rows):
             row = code.add(y_first, code.min(i, code.sub(rows, 1)))
             place = code.at(source, code.word(self.y_source, row))
             loaded.append(mover.load(code, place, columns))
@@ -171,8 +171,9 @@ class Across(Block):
         """The rows of a partial tile are put into a buffer, and its columns; anything is in what it
         does not have."""
         code, mover, (y_first, rows), (x_first, columns) = self.code, self.mover, y, x
-        width, height = (mover.lanes * n for n in (mover.source_bytes, mover.stored_bytes))
-        read, written = (code.stack(BYTE, mover.lanes * n) for n in (width, height))
+        width, height = mover.lanes * mover.source_bytes, mover.rows * mover.stored_bytes
+        read = code.stack(BYTE, mover.rows * width)
+        written = code.stack(BYTE, mover.lanes * height)
         length, depth = code.mul(columns, mover.source_bytes), code.mul(rows, mover.stored_bytes)
 
         def load(part: int) -> None:
@@ -186,7 +187,7 @@ class Across(Block):
                 move_both(code, code.at(written, code.mul(i, height)), column, depth, part)
 
         with_part(code, length, width, mover.source_bytes, load)
-        loaded = [mover.load(code, code.at(read, i * width)) for i in range(mover.lanes)]
+        loaded = [mover.load(code, code.at(read, i * width)) for i in range(mover.rows)]
         for i, number in enumerate(mover.transposed(code, loaded)):
             mover.store(code, number, code.at(written, i * height), self.plane)
         with_part(code, depth, height, mover.stored_bytes, store)
@@ -194,7 +195,7 @@ class Across(Block):
     def _scalars(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
-        code, scalar = self.code, replace(self.mover, lanes=1)
+        code, scalar = self.code, replace(self.mover, lanes=1, squares=1)
         (y_first, rows), (x_first, columns) = y, x
         with code.loop(rows) as i:
             row = code.at(source, code.word(self.y_source, code.add(y_first, i)))

@@ -132,17 +132,17 @@ class Streaming(Windows):
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
         """Tiles one below the other, through the caches."""
-        code, lanes, (first, count) = self.code, self.mover.lanes, y
-        with code.loop(count, step=lanes) as down:
-            rows = code.add(first, down), code.min(lanes, code.sub(count, down))
+        code, per, (first, count) = self.code, self.mover.rows, y
+        with code.loop(count, step=per) as down:
+            rows = code.add(first, down), code.min(per, code.sub(count, down))
             place = code.at(target, code.mul(down, self.mover.stored_bytes))
             self._move_tile(source, place, rows, x)
 
     def _move_lines(self, source: Value, target: Value, y: Value, x_first: Value) -> None:
         """Tiles one below the other that are a whole line of each column, past the caches."""
         code, mover = self.code, self.mover
-        rows = range(0, self.line_rows, mover.lanes)
-        tiles = [self._load_tile(source, y, range(i, i + mover.lanes)) for i in rows]
+        rows = range(0, self.line_rows, mover.rows)
+        tiles = [self._load_tile(source, code.add(y, i)) for i in rows]
         for i, column in enumerate(zip(*tiles, strict=True)):
             place = code.at(target, self.column_offset(code.add(x_first, i)))
             for below, number in enumerate(column):
@@ -177,7 +177,7 @@ class Streaming(Windows):
         """Ask for the rows of the first tiles."""
         code = self.code
         with self._records(ys) as (first, _, rows):
-            for i in range(self.mover.lanes):
+            for i in range(self.mover.rows):
                 row = code.word(self.y_source, code.add(first, code.min(i, code.sub(rows, 1))))
                 code.prefetch(code.at(source, row))
 

@@ -29,8 +29,8 @@ class Windows(Across):
 
     def __init__(self, code: Code, mover: Mover) -> None:
         super().__init__(code, mover)
-        self.line_rows = self.line_vectors * mover.lanes
-        self.part = mover.lanes * mover.stored_bytes  # bytes of a vector
+        self.line_rows = self.line_vectors * mover.rows
+        self.part = mover.rows * mover.stored_bytes  # bytes of a vector
 
     def _run(self, ys: Chunks) -> tuple[Value, Value, Value]:
         """First and last but one position, and the offset in the target, of a run. Its last chunks
@@ -58,18 +58,18 @@ class Windows(Across):
 
     def _fill(self, xs: Chunks, y_start: Value, count: Value, stop: Value, room: Value) -> None:
         """Transpose some rows into the buffer, and ask for those that follow."""
-        code, lanes, size = self.code, self.mover.lanes, self.mover.stored_bytes
+        code, per, size = self.code, self.mover.rows, self.mover.stored_bytes
         x_start, _, _ = self._record(xs, xs.first)
         into = self._with_columns(lambda x: code.mul(code.sub(x, x_start), PITCH))
-        with (
-            code.loop(count, step=lanes) as down,
-            self._records(xs) as (x_first, x_offset, columns),
-        ):
-            y, rows = code.add(y_start, down), code.min(lanes, code.sub(count, down))
+        tiles_of_line = max(1, LINE // (self.mover.lanes * self.mover.source_bytes))
+        with code.loop(count, step=per) as down, code.loop(xs.stop, start=xs.first) as chunk:
+            x_first, x_offset, columns = self._record(xs, chunk)
+            y, rows = code.add(y_start, down), code.min(per, code.sub(count, down))
             source = code.at(self.source, x_offset)
-            later = code.min(code.add(y, lanes), code.sub(stop, lanes))
-            for i in range(lanes):
-                code.prefetch(code.at(source, code.word(self.y_source, code.add(later, i))))
+            with code.when(code.equal(code.builder.urem(chunk, code.int(tiles_of_line)), 0)):
+                later = code.min(code.add(y, per), code.sub(stop, per))
+                for i in range(per):
+                    code.prefetch(code.at(source, code.word(self.y_source, code.add(later, i))))
             place = code.at(room, code.mul(down, size))
             into._move_tile(source, place, (y, rows), (x_first, columns))
 

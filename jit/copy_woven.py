@@ -66,7 +66,7 @@ class Woven(Across):
             x_first, x_offset, columns = self._record(xs, chunk)
             later = code.min(code.add(chunk, code.sub(xs.stop, xs.first)), code.sub(stop, 1))
             ahead = code.at(self.source, self._record(xs, later)[1])
-            for i in range(self.mover.lanes):
+            for i in range(self.mover.rows):
                 row = code.word(self.y_source, code.add(y_first, code.min(i, code.sub(rows, 1))))
                 code.prefetch(code.at(ahead, row))
             source = code.at(self.source, x_offset)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in an instruction
+from tensorop.jit.target import SEGMENT
 
 
 class InterleaveWord(IntEnum):

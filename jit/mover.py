@@ -18,10 +18,10 @@ from tensorop.jit.transpose import transpose
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Moves `lanes` elements at a time.
+    """Moves `lanes` elements at a time, or tiles of as many columns.
 
     source: what is loaded; stored: what is stored (planar: one part); units: machine words that
-    an element is moved as.
+    an element is moved as; squares: how many square tiles, one below the other, a tile has.
     """
 
     source: Element
@@ -30,6 +30,12 @@ class Mover:
     units: int = 1
     conj: bool = False
     planar: bool = False
+    squares: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of a tile, which are the elements of a vector that is stored."""
+        return self.lanes * self.squares
 
     @property
     def source_bytes(self) -> int:
@@ -54,8 +60,9 @@ class Mover:
     def store(
         self, code: Code, number: Number, address: Value, plane: Value, count: Value | None = None
     ) -> None:
-        """Store what `load` gave; `plane`: bytes from real to imaginary parts (planar)."""
-        vector = Arithmetic(code, self.stored, self.lanes * self.units)
+        """Store a column, or what `load` gave where it is one as well; `plane`: bytes from real to
+        imaginary parts (planar)."""
+        vector = self._stored(code)
         count = self._units(code, count)
         if not self.planar:
             vector.store(number, address, count)
@@ -65,29 +72,29 @@ class Mover:
 
     def stored_vector(self, code: Code, address: Value) -> Number:
         """Load what `store` stored."""
-        return Arithmetic(code, self.stored, self.lanes * self.units).load(address)
+        return self._stored(code).load(address)
 
     def store_past_caches(self, code: Code, number: Number, address: Value) -> None:
         """`store` for a target that the caches will not hold; see `line_vectors`."""
-        vector = Arithmetic(code, self.stored, self.lanes * self.units)
-        vector.store_past_caches(number, address)
+        self._stored(code).store_past_caches(number, address)
 
     def line_vectors(self, target: Target) -> int:
         """How many vectors are a whole cache line, 0 where they are no part of one that can be
         stored past the caches."""
-        size = self.lanes * self.stored_bytes
+        size = self.rows * self.stored_bytes
         is_part = LEAST_PART <= size <= target.vector_bytes and LINE % size == 0
         return LINE // size if is_part and not self.planar else 0
+
+    def _stored(self, code: Code) -> Arithmetic:
+        return Arithmetic(code, self.stored, self.rows * self.units)
 
     def _units(self, code: Code, count: Value | None) -> Value | None:
         return count if count is None or self.units == 1 else code.mul(count, self.units)
 
     def transposed(self, code: Code, rows: list[Number]) -> list[Number]:
-        """The columns of `lanes` loaded rows."""
-        part_bytes = self.stored.part * self.units
-        planes = [
-            transpose(code, plane, part_bytes, self.units) for plane in zip(*rows, strict=True)
-        ]
+        """The columns of `rows` loaded rows."""
+        lanes, size, units = self.lanes, self.stored.part * self.units, self.units
+        planes = [transpose(code, plane, lanes, size, units) for plane in zip(*rows, strict=True)]
         return list(zip(*planes, strict=True))
 
     def masks(self, target: Target) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tensorop.jit import store
 
+SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"
 
 

@@ -1,9 +1,12 @@
-"""Transposition of a square tile in registers: log2(lanes) stages of two-register shuffles.
+"""Transposition of a tile in registers: log2(lanes) stages of two-register shuffles.
 
 The first stages interleave inside 16-byte segments (x86's unpack, Arm's zip), the last ones
 exchange whole segments, so that every shuffle is one instruction wherever registers have such
 segments. The stages leave the columns in another order than the rows came in; which one follows
 from running the same network on the numbers of the columns.
+
+Of a tile with more rows than columns, squares lie beside one another in registers that are wider
+than a row, and go through the network together.
 
 Elements wider than 8 bytes are groups of `units` lanes that move together.
 """
@@ -17,29 +20,45 @@ from typing import TypeVar
 from llvmlite import ir
 
 from tensorop.jit.builder import INT32, Code, Value
+from tensorop.jit.target import SEGMENT
 
-SEGMENT = 16  # bytes
 T = TypeVar("T")
 
 
-def transpose(code: Code, rows: Sequence[Value], size: int, units: int = 1) -> list[Value]:
-    """The columns of a square tile.
+def transpose(
+    code: Code, rows: Sequence[Value], columns: int, size: int, units: int = 1
+) -> list[Value]:
+    """The columns of a tile.
 
     Parameters
     ----------
-    rows : n vectors of n elements (one row: a scalar, or a vector of `units`)
+    rows : vectors of `columns` elements (of one: a scalar, or a vector of `units`); as many, or a
+        power of two times as many
     size : bytes of an element
     units : vector lanes of an element
     """
+    squares = len(rows) // columns
 
-    def shuffle(a: Value, b: Value, order: list[int]) -> Value:
-        lanes = [i * units + unit for i in order for unit in range(units)]
+    def select(a: Value, b: Value, places: list[int]) -> Value:
+        lanes = [place * units + unit for place in places for unit in range(units)]
         type_ = ir.VectorType(INT32, len(lanes))
         mask = ir.Constant(type_, [ir.Constant(INT32, i) for i in lanes])
         return code.builder.shuffle_vector(a, b, mask)
 
-    columns = _network(list(rows), size, shuffle)
-    return [columns[i] for i in _column_order(len(rows), size)]
+    def beside(parts: Sequence[Value]) -> Value:
+        if len(parts) == 1:
+            return parts[0]
+        half = len(parts) // 2
+        return select(beside(parts[:half]), beside(parts[half:]), list(range(columns * len(parts))))
+
+    def shuffle(a: Value, b: Value, order: list[int]) -> Value:
+        """`order` in every square; b's elements follow those of all squares of a."""
+        starts = range(0, columns * squares, columns)
+        places = [i % columns + i // columns * columns * squares for i in order]
+        return select(a, b, [start + place for start in starts for place in places])
+
+    found = _network([beside(rows[i::columns]) for i in range(columns)], size, shuffle)
+    return [found[i] for i in _column_order(columns, size)]
 
 
 @cache

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.interleave_abi import SEGMENT, InterleaveKernel
+from tensorop.jit.interleave_abi import InterleaveKernel
+from tensorop.jit.target import SEGMENT
 from tensorop.optimizer.balance import balanced
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, ROOM, CopyKernel, CopyMode
 from tensorop.jit.elements import element
+from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
@@ -69,8 +71,11 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
     # The conjugate of what is read conjugated is what lies there.
     conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    tile = LARGEST_TILE if way.mode in ALONG else _tile(x.unit_run(IN), y.unit_run(OUT))
-    kernel = CopyKernel(op.dtype, op.dtype, way.mode, conj=conj, tile=tile)
+    kernel = CopyKernel(op.dtype, op.dtype, way.mode, conj=conj)
+    if way.mode not in ALONG:
+        run = y.unit_run(OUT)
+        kernel = replace(kernel, tile=_tile(x.unit_run(IN), run))
+        kernel = replace(kernel, squares=_squares(kernel, run, machine.target))
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
@@ -151,6 +156,17 @@ def _tile(*runs: int) -> int:
     return next(
         (n for n in (LARGEST_TILE, 8) if n <= shortest), 4 if shortest == 4 else LARGEST_TILE
     )
+
+
+def _squares(kernel: CopyKernel, run: int, target: Target) -> int:
+    """Square tiles that fill a vector with their columns, where a square is a segment of it that
+    shuffles stay within; no more than are in a run of the target."""
+    lanes, carried = kernel.lanes(target), kernel.carried()
+    size = carried.stored.size * carried.units
+    if carried.conj or lanes * size < SEGMENT:
+        return 1
+    most = min(target.vector_bytes // (lanes * size), run // lanes)
+    return 1 << max(0, most.bit_length() - 1)
 
 
 def _run(op: TensorOp) -> int:

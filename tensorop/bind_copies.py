@@ -70,14 +70,14 @@ class CopyWords(ScheduleTables):
             records[:, 1] = read[records[:, 0]]
             self._set_x(words, x, (records, begin), granule, reached)
             return words
-        lanes = call.kernel.lanes(self.target)
+        lanes, rows = call.kernel.lanes(self.target), call.kernel.rows(self.target)
         records, begin = chunks(read, size, lanes, granule)
         if call.kernel.mode != "woven":  # which wants every column once, in order
             records = _reaching_back(records, size, lanes, granule)
         self._set_x(words, x, (records, begin), granule, reached)
         granule = self._blocks_of(y)
-        records, begin = chunks(self._offsets(y, target), size, lanes, granule)
-        records = _reaching_back(records, size, lanes, granule)
+        records, begin = chunks(self._offsets(y, target), size, rows, granule)
+        records = _reaching_back(records, size, rows, granule)
         self._set_y_chunks(words, (records, begin), granule)
         self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         return words

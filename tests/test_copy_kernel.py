@@ -142,7 +142,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     if along:
         call.words[D.Y_TARGET] = call.keep(y_target * size)
     else:
-        records, begin = chunks(y_target * size, size, lanes, case.granule)
+        records, begin = chunks(y_target * size, size, kernel.rows(target), case.granule)
         call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
         call.words[D.Y_GRANULE] = case.granule
     call.block((x0, case.x), (y0, case.y))
@@ -227,6 +227,17 @@ ROWS = [
 def test_copy_of_rows(dtype: str, target: Target) -> None:
     kernel = CopyKernel(dtype, dtype, "rows")
     for seed, case in enumerate([*CASES, *ROWS]):
+        check_copy(kernel, target, case, seed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["across", "streaming", "windowed", "woven"])
+@pytest.mark.parametrize("squares", [2, 4])
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_several_squares_at_a_time(dtype: str, squares: int, mode: Any, target: Target) -> None:
+    """The first that fill a vector of AVX2 or of AVX-512, and wider than any."""
+    kernel = CopyKernel(dtype, dtype, mode, squares=squares)
+    for seed, case in enumerate(WOVEN if mode == "woven" else [*CASES, *LINES]):
         check_copy(kernel, target, case, seed)
 
 
