@@ -14,7 +14,8 @@ Four shapes of loops, over vectors along X where every tensor is consecutive or 
 
 `_sum_anywhere` is the scalar form for any strides. Tails are masked where the machine has masks for
 the element size, else done by single vectors and then scalars: no byte outside is ever touched.
-Code is kept short rather than unrolled far: it is compiled while the caller waits.
+What is no sum, where masks have their price, ends with a vector that overlaps the one before. Code
+is kept short rather than unrolled far: it is compiled while the caller waits.
 """
 
 from __future__ import annotations
@@ -111,14 +112,33 @@ class Stream(StreamSteps):
                 lanes.of.store_past_caches(value, code.at(out, code.mul(column, size)))
 
     def _map_row(self, rows: list[Row], out: Value, length: Value) -> None:
-        for strip in self._strips(length, self.vectors(4), 1):
-            columns = self._columns(strip)
-            loaded = [
-                [self.load(row, strip.lanes, x, count) for row in rows]
-                for x, count in zip(columns, strip.counts, strict=True)
-            ]
-            values = [self.compute(strip.lanes.of, inputs) for inputs in loaded]
-            self._store_strip(strip, values, out)
+        code, lanes, vectors = self.code, self.lanes, self.vectors(4)
+        if vectors == 1 or code.target.free_masks or not isinstance(self.out_step, int):
+            for strip in self._strips(length, vectors, 1):
+                self._store_strip(strip, self._map_strip(strip, rows), out)
+            return
+        with code.either(code.less(lanes.count - 1, length)) as (long, short):
+            with long:
+                # The last vector ends with the row, over part of the one before: it is computed
+                # before that is stored, since out may be an input, or read.
+                last = Strip(code.sub(length, lanes.count), lanes, [None])
+                place = [code.at(out, code.mul(last.x, self.element.size))], [None]
+                value = self.updated(lanes.of, self._map_strip(last, rows), *place)
+                whole = self._multiple(length, vectors * lanes.count)
+                for strip in self._whole_strips(whole, last.x, vectors):
+                    self._store_strip(strip, self._map_strip(strip, rows), out)
+                with code.when(code.less(whole, length)):
+                    self.put(lanes.of, value, *place)
+            with short:
+                for strip in self._tail(length, code.int(0)):
+                    self._store_strip(strip, self._map_strip(strip, rows), out)
+
+    def _map_strip(self, strip: Strip, rows: list[Row]) -> list[Number]:
+        loaded = [
+            [self.load(row, strip.lanes, x, count) for row in rows]
+            for x, count in zip(self._columns(strip), strip.counts, strict=True)
+        ]
+        return [self.compute(strip.lanes.of, inputs) for inputs in loaded]
 
     def _map_joined(self) -> None:
         """So many rows at a time that they are whole vectors. In the buffer, a row's last vector
@@ -307,8 +327,26 @@ class Stream(StreamSteps):
         if vectors > 1:
             with code.loop(single, start=whole, step=lanes.count) as x:
                 yield Strip(x, lanes, [None])
-        with code.loop(length, start=single) as x:
-            yield Strip(x, self.scalar, [None])
+        yield from self._tail(length, single)
+
+    def _whole_strips(self, whole: Value, length: Value, vectors: int) -> Iterator[Strip]:
+        """Loops over several vectors at a time, then over single ones, of which the last one may
+        reach over the end."""
+        code, lanes = self.code, self.lanes
+        with code.loop(whole, step=vectors * lanes.count) as x:
+            yield Strip(x, lanes, [None] * vectors)
+        with code.loop(length, start=whole, step=lanes.count) as x:
+            yield Strip(x, lanes, [None])
+
+    def _tail(self, length: Value, start: Value) -> Iterator[Strip]:
+        """Less than a vector, from `start` on."""
+        code, lanes = self.code, self.lanes
+        if self.masked:
+            with code.loop(length, start=start, step=lanes.count) as x:
+                yield Strip(x, lanes, self._counts(x, length, 1))
+        else:
+            with code.loop(length, start=start) as x:
+                yield Strip(x, self.scalar, [None])
 
     def _multiple(self, n: Value, unit: int) -> Value:
         """n rounded down to a multiple of a power of two."""

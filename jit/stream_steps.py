@@ -190,10 +190,30 @@ class StreamSteps:
         counts: Sequence[Value | None],
     ) -> None:
         """Write results, combined with what out holds where the call asks for it."""
+        self.put(of, self.updated(of, values, addresses, counts), addresses, counts)
+
+    def updated(
+        self,
+        of: Arithmetic,
+        values: list[Number],
+        addresses: list[Value],
+        counts: Sequence[Value | None],
+    ) -> list[Number]:
+        """Results, combined with what out holds where the call asks for it."""
+        if self.scalars is None:
+            return values
         places = list(zip(addresses, counts, strict=True))
-        if self.scalars is not None:
-            values = self._updated(of, self.scalars, values, places)
-        for value, (address, count) in zip(values, places, strict=True):
+        return self._updated(of, self.scalars, values, places)
+
+    def put(
+        self,
+        of: Arithmetic,
+        values: list[Number],
+        addresses: list[Value],
+        counts: Sequence[Value | None],
+    ) -> None:
+        """Write what `updated` gave."""
+        for value, address, count in zip(values, addresses, counts, strict=True):
             if isinstance(self.out_step, int) or of.lanes == 1:
                 of.store(value, address, count)
             else:
