@@ -9,7 +9,8 @@ products are run straight from the operands:
   past it once, some of its rows at a time; unless its own rows are far from one another, and used
   often;
 - thin, the other side short: the vector side streams past, in blocks of a few rows that the
-  hardware prefetches along, each as long as two pages.
+  hardware prefetches along, each as long as two pages;
+- all results fit a register tile: both inputs are read once, over two dimensions of the sum.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.tiles import tiles
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
 
@@ -51,6 +53,8 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
             and _streams(op, 1 - tensor)
         ):
             return "the vector side is short: it stays in the caches while the other streams past"
+        elif len(dims[DimType.K]) == 2 and _in_one_tile(op, vector, other, machine):
+            return "few results, which stay in registers: both sides are used once"
         elif other.size <= FEW and len(dims[DimType.K]) == 1:
             return "one side is short: the other is used once, and read where it lies"
     return None
@@ -75,6 +79,15 @@ def _stays(op: TensorOp, vector: Dimension, size: int, machine: Machine) -> bool
         return False
     fits = vector.size * op.size_of(DimType.K) * size <= machine.l2 // 2
     return fits or len(op.of_type(DimType.K)) == 1
+
+
+def _in_one_tile(op: TensorOp, vector: Dimension, other: Dimension, machine: Machine) -> bool:
+    """Whether one register tile has all results, so that each input is read once."""
+    lanes = machine.lanes(op.dtype)
+    return any(
+        vector.size <= tile.vectors * lanes and other.size <= tile.columns
+        for tile in tiles(machine.target, element(op.dtype))
+    )
 
 
 def _streams(op: TensorOp, tensor: int) -> bool:
