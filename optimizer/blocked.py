@@ -24,6 +24,7 @@ High-performance tensor contraction without transposition (2018) for the offset 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -70,8 +71,8 @@ def axes_of(op: TensorOp, tile: tuple[int, int]) -> tuple[Axis, ...]:
 
 
 def _vector_order(op: TensorOp, rows: int, columns: int) -> tuple[Dimension, ...]:
-    """M as it lies in out, but for the dimension that is consecutive in in0: it comes right after
-    the rows of a tile, so that a block covers whole cache lines of in0 and not an element of each.
+    """M as it lies in out, but for the dimension whose elements share lines of in0: it comes right
+    after the rows of a tile, so that a block covers whole lines of in0, not an element of each.
 
     Where out is as large as in0 (N as long as K), those are the rows that lie side by side in it,
     with no more than the columns of a tile between them. Else they are those of the fastest."""
@@ -83,18 +84,24 @@ def _vector_order(op: TensorOp, rows: int, columns: int) -> tuple[Dimension, ...
             break
         inside.insert(0, others.pop())
         length *= beside.size
-    read = [d for d in others if d.strides[IN0] == 1]
-    return (*(d for d in others if d not in read), *read, *inside)
+    return (*_nearest_last(others, IN0, op.dtype), *inside)
 
 
 def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
     """N as it lies in out: the columns of a tile are then neighbours, and do not fall into the same
-    few sets of the cache. Only where in1 is larger than out (K longer than M), the dimension that
-    is consecutive in in1 runs fastest; out is addressed by a table, so that any order serves it."""
+    few sets of the cache. Only where in1 is larger than out (K longer than M), the dimension whose
+    elements share lines of in1 runs fastest; out is addressed by a table, so that any order serves
+    it."""
     dims = output_axis(op, DimType.N).dimensions
-    if op.size_of(DimType.K) <= op.size_of(DimType.M):
-        return dims
-    return tuple(sorted(dims, key=lambda d: d.strides[IN1] == 1))
+    larger = op.size_of(DimType.K) > op.size_of(DimType.M)
+    return tuple(_nearest_last(dims, IN1, op.dtype)) if larger else dims
+
+
+def _nearest_last(dims: Sequence[Dimension], tensor: int, dtype: str) -> list[Dimension]:
+    """The dimension with the shortest steps in a tensor runs fastest, if it shares lines there."""
+    steps = [abs(d.strides[tensor]) * element(dtype).size for d in dims]
+    last = steps.index(min(steps)) if min(steps, default=LINE) < LINE else len(dims)
+    return [*dims[:last], *dims[last + 1 :], *dims[last : last + 1]]
 
 
 def _cut_fastest(op: TensorOp, rows: int, lanes: int) -> TensorOp:
