@@ -109,7 +109,7 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
     points = prod(d.size for d in op.dimensions)
     total = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
-    price = PRODUCT if product else VECTOR
+    price = PRODUCT if product else SUMMED if op.of_type(DimType.K) else VECTOR
     return points / machine.lanes(op.dtype) * price + _transfer(total, total, machine)
 
 
