@@ -8,8 +8,6 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 
 from __future__ import annotations
 
-from math import prod
-
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
@@ -133,10 +131,17 @@ def _direct(
     steps: tuple[Step, ...] = (call,)
     kind, k = element(op.dtype), summed[-1]
     mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
-    summed_at_once = kc * prod(d.size for d in summed[:-1])
-    nc = call_work(machine, kind) // (max(mc, rows // tile.vectors) * summed_at_once)
     m_size, n_size = (tabled_part(axis).size for axis in axes[:2])  # of a window
-    if nc < n_size:  # so that a call does not last
+    # So that a call does not last, it has few columns, and, if need be, only a part of the sum.
+    work, brc = call_work(machine, kind) // max(mc, rows // tile.vectors), 1
+    if reduces:
+        most = work // min(n_size, tile.columns)
+        kc = balanced(k.size, most, 4)
+        brc = balanced(summed[0].size, most // kc, 1)
+        if brc < summed[0].size:
+            steps = (Loop("BR", brc, ExecType.SEQ, steps),)
+    nc = work // (kc * brc)
+    if nc < n_size:
         nc = balanced(n_size, max(nc, tile.columns), tile.columns)
         steps = (Loop("N", nc, ExecType.SEQ, steps),)
     if kc < k.size:

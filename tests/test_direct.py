@@ -7,6 +7,7 @@ import pytest
 
 import tensorop
 from tensorop.ir import Dimension, DimType
+from tensorop.optimizer import balance, realign
 from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, blocks
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.schedule import Loop
@@ -52,10 +53,10 @@ def test_a_long_side_is_not_packed(spec: str) -> None:
     assert not any("copy" in kernel.name for kernel in plan.kernels())
 
 
-@pytest.mark.parametrize("spec", ["mk,kn->mn", "amk,akn->mn"])
+@pytest.mark.parametrize("spec", ["mk,kn->mn", "amk,akn->mn", "mbk,kmc->bc"])
 def test_no_call_lasts(spec: str) -> None:
     """Between calls the driver looks for signals: some ten milliseconds of work each."""
-    sizes = {"m": 30_000_000, "n": 8, "k": 20, "a": 2}
+    sizes = {"m": 30_000_000, "n": 8, "k": 20, "a": 2, "b": 2, "c": 3}
     shapes = [tuple(sizes[x] for x in term) for term in spec.split("->")[0].split(",")]
     schedule = tensorop.compile(spec, *shapes, dtypes="float32", threads=1).schedule
     loops = [step for _, step in schedule.steps() if isinstance(step, Loop)]
@@ -78,6 +79,41 @@ def test_rows_far_from_one_another_are_packed_where_they_are_used_often(
     shapes = (1, heads, queries, keys), (1, keys, heads, 64)
     plan = tensorop.compile("bhqk,bkhd->bqhd", *shapes, dtypes="float32", threads=1)
     assert ("packed panels pay" in plan.explain()) == packed
+
+
+FEW_RESULTS = ("dba,adc->bc", "adb,dac->bc", "dab,adc->bc", "dba,adc->cb")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spec", FEW_RESULTS)
+@pytest.mark.parametrize("work", [1 << 40, 1000, 40])  # steps of vectors that a call may have
+def test_few_results_over_two_sums(
+    spec: str, dtype: str, work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no call has all of the sums, so that out is added to."""
+    monkeypatch.setattr(balance, "CALL_VECTORS", work)
+    monkeypatch.setattr(realign, "LEAST_POINTS", 1 << 40)
+    tensorop.cache_clear()
+    rng, sizes = np.random.default_rng(work), {"a": 54, "b": 2, "c": 3, "d": 1601}
+    a, b = (
+        rng.integers(-9, 9, [sizes[x] for x in term]).astype(dtype) for term in spec[:7].split(",")
+    )
+    plan = tensorop.compile(spec, a, b, threads=1)
+    assert "few results" in plan.explain()
+    loops = [step for _, step in plan.schedule.steps() if isinstance(step, Loop)]
+    assert bool(loops) == (work < 1 << 40)
+    expected = np.einsum(spec, a, b)
+    np.testing.assert_array_equal(plan(a, b), expected)
+    out = np.ones_like(expected)
+    tensorop.einsum(spec, a, b, out=out, alpha=2, beta=3, threads=1)
+    np.testing.assert_array_equal(out, 2 * expected + 3)
+    tensorop.cache_clear()
+
+
+def test_results_of_several_tiles_are_packed() -> None:
+    """Each tile would read all of both operands."""
+    plan = tensorop.compile("dba,adc->bc", (700, 32, 600), (600, 700, 32), dtypes="float64")
+    assert "few results" not in plan.explain()
 
 
 def test_blocks_keep_the_vector_side_in_l2() -> None:
