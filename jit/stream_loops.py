@@ -32,7 +32,7 @@ from tensorop.jit.fold import fold_each
 from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel
-from tensorop.jit.stream_steps import Lanes, Row, StreamSteps
+from tensorop.jit.stream_steps import Lanes, Place, Row, StreamSteps
 from tensorop.jit.target import Target
 
 _ROWS = 4  # rows of Y that one pass along X sums
@@ -122,13 +122,13 @@ class Stream(StreamSteps):
                 # The last vector ends with the row, over part of the one before: it is computed
                 # before that is stored, since out may be an input, or read.
                 last = Strip(code.sub(length, lanes.count), lanes, [None])
-                place = [code.at(out, code.mul(last.x, self.element.size))], [None]
-                value = self.updated(lanes.of, self._map_strip(last, rows), *place)
+                places = self._places(last, out)
+                values = self.updated(lanes.of, self._map_strip(last, rows), places)
                 whole = self._multiple(length, vectors * lanes.count)
                 for strip in self._whole_strips(whole, last.x, vectors):
                     self._store_strip(strip, self._map_strip(strip, rows), out)
                 with code.when(code.less(whole, length)):
-                    self.put(lanes.of, value, *place)
+                    self.put(lanes.of, values, places)
             with short:
                 for strip in self._tail(length, code.int(0)):
                     self._store_strip(strip, self._map_strip(strip, rows), out)
@@ -308,26 +308,25 @@ class Stream(StreamSteps):
             with code.loop(length) as x:
                 yield Strip(x, lanes, [None])
             return
-        whole = code.int(0)
+        whole = self._multiple(length, vectors * lanes.count)
+        if not self.masked:
+            single = self._multiple(length, lanes.count)
+            yield from self._whole_strips(whole, single, vectors)
+            yield from self._tail(length, single)
+            return
         if vectors > tail or not self._masks_all:
-            whole = self._multiple(length, vectors * lanes.count)
             with code.loop(whole, step=vectors * lanes.count) as x:
                 yield Strip(x, lanes, [None] * vectors)
-        if self.masked:
-            if tail > 1 and self._fast:
-                narrow = code.less(code.sub(length, whole), lanes.count + 1)
-                wide = code.builder.select(narrow, whole, length)
-                with code.loop(wide, start=whole, step=tail * lanes.count) as x:
-                    yield Strip(x, lanes, self._counts(x, length, tail))
-                whole, tail = wide, 1
-            with code.loop(length, start=whole, step=tail * lanes.count) as x:
+        else:
+            whole = code.int(0)
+        if tail > 1 and self._fast:
+            narrow = code.less(code.sub(length, whole), lanes.count + 1)
+            wide = code.builder.select(narrow, whole, length)
+            with code.loop(wide, start=whole, step=tail * lanes.count) as x:
                 yield Strip(x, lanes, self._counts(x, length, tail))
-            return
-        single = self._multiple(length, lanes.count)
-        if vectors > 1:
-            with code.loop(single, start=whole, step=lanes.count) as x:
-                yield Strip(x, lanes, [None])
-        yield from self._tail(length, single)
+            whole, tail = wide, 1
+        with code.loop(length, start=whole, step=tail * lanes.count) as x:
+            yield Strip(x, lanes, self._counts(x, length, tail))
 
     def _whole_strips(self, whole: Value, length: Value, vectors: int) -> Iterator[Strip]:
         """Loops over several vectors at a time, then over single ones, of which the last one may
@@ -335,8 +334,9 @@ class Stream(StreamSteps):
         code, lanes = self.code, self.lanes
         with code.loop(whole, step=vectors * lanes.count) as x:
             yield Strip(x, lanes, [None] * vectors)
-        with code.loop(length, start=whole, step=lanes.count) as x:
-            yield Strip(x, lanes, [None])
+        if vectors > 1:
+            with code.loop(length, start=whole, step=lanes.count) as x:
+                yield Strip(x, lanes, [None])
 
     def _tail(self, length: Value, start: Value) -> Iterator[Strip]:
         """Less than a vector, from `start` on."""
@@ -364,10 +364,13 @@ class Stream(StreamSteps):
         count = strip.lanes.count
         return [self.code.add(strip.x, i * count) for i in range(len(strip.counts))]
 
-    def _store_strip(self, strip: Strip, values: list[Number], out: Value) -> None:
+    def _places(self, strip: Strip, out: Value) -> list[Place]:
         code = self.code
         addresses = [code.at(out, code.mul(x, self.out_step)) for x in self._columns(strip)]
-        self.store(strip.lanes.of, values, addresses, strip.counts)
+        return list(zip(addresses, strip.counts, strict=True))
+
+    def _store_strip(self, strip: Strip, values: list[Number], out: Value) -> None:
+        self.store(strip.lanes.of, values, self._places(strip, out))
 
     # sums along X
 
@@ -464,7 +467,7 @@ class Stream(StreamSteps):
         return grouped(carried.values, parts)
 
     def _store_totals(self, totals: list[Number], addresses: list[Value]) -> None:
-        self.store(self.scalar.of, totals, addresses, [None] * len(totals))
+        self.store(self.scalar.of, totals, [(address, None) for address in addresses])
 
 
 _Step = Callable[[Value, list[Number]], list[Number]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
@@ -52,6 +53,10 @@ class Row:
     step: Value | int
     conjugated: bool
     everywhere: Number | None
+
+
+# An address in out, and how many lanes of a vector count there.
+Place: TypeAlias = tuple[Value, Value | None]
 
 
 class StreamSteps:
@@ -182,50 +187,23 @@ class StreamSteps:
 
     # the store
 
-    def store(
-        self,
-        of: Arithmetic,
-        values: list[Number],
-        addresses: list[Value],
-        counts: Sequence[Value | None],
-    ) -> None:
+    def store(self, of: Arithmetic, values: list[Number], places: list[Place]) -> None:
         """Write results, combined with what out holds where the call asks for it."""
-        self.put(of, self.updated(of, values, addresses, counts), addresses, counts)
+        self.put(of, self.updated(of, values, places), places)
 
-    def updated(
-        self,
-        of: Arithmetic,
-        values: list[Number],
-        addresses: list[Value],
-        counts: Sequence[Value | None],
-    ) -> list[Number]:
-        """Results, combined with what out holds where the call asks for it."""
-        if self.scalars is None:
-            return values
-        places = list(zip(addresses, counts, strict=True))
-        return self._updated(of, self.scalars, values, places)
-
-    def put(
-        self,
-        of: Arithmetic,
-        values: list[Number],
-        addresses: list[Value],
-        counts: Sequence[Value | None],
-    ) -> None:
+    def put(self, of: Arithmetic, values: list[Number], places: list[Place]) -> None:
         """Write what `updated` gave."""
-        for value, address, count in zip(values, addresses, counts, strict=True):
+        for value, (address, count) in zip(values, places, strict=True):
             if isinstance(self.out_step, int) or of.lanes == 1:
                 of.store(value, address, count)
             else:
                 of.scatter(value, address, self.out_step)
 
-    def _updated(
-        self,
-        of: Arithmetic,
-        scalars: Scalars,
-        values: list[Number],
-        places: list[tuple[Value, Value | None]],
-    ) -> list[Number]:
+    def updated(self, of: Arithmetic, values: list[Number], places: list[Place]) -> list[Number]:
+        """Results, combined with what out holds where the call asks for it."""
+        scalars = self.scalars
+        if scalars is None:
+            return values
         scaled = self.form.main in ("gemm", "sum")
 
         def alone() -> list[Value]:
