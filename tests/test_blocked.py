@@ -221,6 +221,20 @@ def _rows_of(op: TensorOp) -> list[int]:
     return [d.size for d in reversed(schedule.axis("M").dimensions)]
 
 
+@pytest.mark.parametrize(("c_step", "fastest"), [(5, 322), (160, 118)])
+def test_lanes_that_share_lines_are_neighbours(c_step: int, fastest: int) -> None:
+    """in1 larger than out: N as it lies there, if its elements share lines; else as in out."""
+    dims = (
+        Dimension(DimType.N, 322, (0, c_step, 32 * 118)),
+        Dimension(DimType.N, 118, (0, 322 * c_step * 30, 32)),
+        Dimension(DimType.M, 32, (150, 0, 1)),
+        Dimension(DimType.K, 150, (1, 322 * c_step, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    assert five_loops.axes_of(op, (16, 6))[1].dimensions[-1].size == fastest
+
+
 @pytest.mark.parametrize(
     ("n", "k", "innermost"),
     [

@@ -259,6 +259,19 @@ def test_columns_that_one_part_of_l3_would_take(turn: int, modes: tuple[str, str
         assert modes_of(permute(operation(source.T, out, "float32"), machine, 1)) == {expected}
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rows"), [("uint8", 300), ("uint8", 40), ("uint8", 17), ("float32", 300)]
+)
+def test_a_vector_has_columns_of_as_many_squares_as_fill_it(dtype: str, rows: int) -> None:
+    source, out = np.zeros((rows, 64), dtype), np.zeros((64, rows), dtype)
+    schedule = permute(operation(source.T, out, dtype), HOST, 1)
+    (kernel,) = (step.kernel for _, step in schedule.steps() if isinstance(step, Call))
+    assert isinstance(kernel, CopyKernel)
+    width, size = HOST.target.vector_bytes, source.itemsize
+    filled = min(width // size, 1 << (rows.bit_length() - 1))
+    assert kernel.rows(HOST.target) == max(filled, kernel.lanes(HOST.target))
+
+
 @pytest.mark.parametrize(("rows", "shared"), [(20, "X"), (5000, "Y")])
 def test_threads_share_the_longer_side(rows: int, shared: str) -> None:
     rng = np.random.default_rng(rows)

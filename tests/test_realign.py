@@ -112,6 +112,17 @@ def test_an_operand_that_lies_across_is_turned() -> None:
     assert len(parts.orders) == 1 and parts.op.out not in parts.orders
 
 
+@pytest.mark.parametrize(("step", "moved"), [(1, False), (2, True)])
+def test_a_vector_with_gaps_is_laid_out_for_many_rows(step: int, moved: bool) -> None:
+    op = contraction("ab,b->a", "float64", a=260, b=53_574)
+    apart = [
+        d._replace(strides=(d.strides[0], step * d.strides[1], d.strides[2])) for d in op.dimensions
+    ]
+    assert set(realign(op.with_dimensions(tuple(apart)), MACHINE).orders) == (
+        {1} if moved else set()
+    )
+
+
 def test_an_output_that_interleaves_a_batch_is_written_last() -> None:
     op = contraction("bik,bkj->ijb", b=32, i=64, j=64, k=64)
     parts = realign(op, MACHINE)
