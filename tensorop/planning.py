@@ -35,7 +35,7 @@ from tensorop.three_m import ThreeM
 from tensorop.three_m import is_for as is_three_m
 from tensorop.widened import Widened, cuts_sums
 
-CACHED = 8192  # operations
+RECENT = 64  # operations whose layout was asked for, and that are not planned yet
 MANY = 64  # threads: a sum that is not even divided among so many never is
 
 
@@ -50,8 +50,12 @@ class Planned:
         self._planned: dict[int, tuple[pipeline.Stage, ...]] = {}
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
-        """As `Planner.stages`."""
-        return tuple([self._bound(stage) for stage in self._plan(threads)])
+        """As `Planner.stages`. The schedules are forgotten: they are many times as large as what is
+        made of them, and planned anew for the few who ask to see them."""
+        planned = self._plan(threads)
+        self._planned.pop(threads, None)
+        _show(self.op, [stage.schedule for stage in planned])
+        return tuple([self._bound(stage) for stage in planned])
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """As `Planner.schedules`."""
@@ -63,8 +67,7 @@ class Planned:
             planned = plan_stages(
                 self.op, host_machine(), threads, optimize=self._optimize, choice=self._choice
             )
-            _show(self.op, [stage.schedule for stage in planned])
-            planned = self._planned.setdefault(threads, planned)
+            self._planned[threads] = planned
         return planned
 
     def _bound(self, stage: pipeline.Stage) -> Stage:
@@ -196,7 +199,7 @@ def _as_it_lies(
     return Executable(op, threads, planned if planner is None else planner(planned), plan_for)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=RECENT)
 def _as_new(op: TensorOp) -> Realigned:
     """Which tensors had better be moved if out is a new array, in any order."""
     return realign(op, host_machine(), out_is_new=True)

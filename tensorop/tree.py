@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from tensorop.contraction import Contraction
@@ -214,8 +215,7 @@ class _Planner:
         main = Primitive.GEMM
         if len(operands) == 1:
             main = Primitive.SUM if summed else Primitive.COPY
-        tensors = [Tensor(_ROLES[i], self.dtype, flag) for i, flag in enumerate(conj)]
-        return TensorOp((*tensors, Tensor("out", self.dtype)), tuple(dimensions), main)
+        return TensorOp(_tensors(self.dtype, tuple(conj)), tuple(dimensions), main)
 
 
 def _fastest(operand: Operand) -> int | None:
@@ -224,7 +224,11 @@ def _fastest(operand: Operand) -> int | None:
     return min((pair for pair in steps if pair[0]), default=(0, None))[1]
 
 
-_ROLES = ("in0", "in1")
+@cache
+def _tensors(dtype: str, conj: tuple[bool, ...]) -> tuple[Tensor, ...]:
+    """The inputs and the result of a step."""
+    inputs = [Tensor(f"in{i}", dtype, flag) for i, flag in enumerate(conj)]
+    return (*inputs, Tensor("out", dtype))
 
 
 def _dim_type(moves: Sequence[int | None], kept: bool) -> DimType:
