@@ -7,6 +7,7 @@ from tensorop.optimizer.machine import Machine
 
 CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 10 ms
 CALL_SCALARS = 5_000_000  # the same without vectors
+LONGEST_SUM = 2048  # terms of a sum that are added one after the other
 
 
 def ceiling(size: int, part: int) -> int:
@@ -30,3 +31,15 @@ def call_work(machine: Machine, kind: Element) -> int:
     if not (kind.is_float and kind.vectorises):
         return CALL_SCALARS
     return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2
+
+
+def longest_sum(kind: Element, size: int, lanes: int = 1) -> int:
+    """How much of a sum of so many terms a kernel call adds up, in accumulators of some lanes: of
+    floats, so little that the errors of their roundings do not show, since these grow with the root
+    of the terms of an accumulator and that of the number of calls, and not of all terms. A half
+    type is not kept between calls without another rounding, and other numbers do not round.
+
+    Source: A. M. Castaldo, R. C. Whaley, A. T. Chronopoulos, "Reducing Floating Point Error in Dot
+    Product Using the Superblock Family of Algorithms", SIAM J. Sci. Comput. 31 (2008).
+    """
+    return size if kind.half or not kind.is_float else balanced(size, LONGEST_SUM * lanes, 4)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import LONGEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
-from tensorop.optimizer.balance import balanced, call_work, ceiling
+from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
 from tensorop.optimizer.lanes import as_batch, kernel_axis, lane_dimension
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
@@ -74,11 +74,12 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         ("N", balanced(n.size, blocks.n, columns)),
         *((axis.name, 1) for axis in axes if axis.type in (DimType.M, DimType.N)),
     ]
-    summed = [(axis.name, 1) for axis in axes if axis.type == DimType.K]
+    summed = [("K", longest_sum(element(op.dtype), k.size))]
+    summed += [(axis.name, 1) for axis in axes if axis.type == DimType.K]
     batch = [(axis.name, 1) for axis in axes if axis.type == DimType.C]
     inside, outside = (sides, batch) if blocks.whole else ([], sides + batch)
     body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
-    sizes = {axis.name: axis.size for axis in (*axes, m, n, x)}
+    sizes = {axis.name: axis.size for axis in (*axes, m, n, k, x)}
     for name, block in summed + inside:
         if block < sizes[name]:
             body = (Loop(name, block, ExecType.SEQ, body),)

@@ -8,12 +8,14 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 
 from __future__ import annotations
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
+from math import prod
+
+from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.balance import balanced, call_work
+from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.joined import spread
@@ -130,16 +132,18 @@ def _direct(
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     steps: tuple[Step, ...] = (call,)
     kind, k = element(op.dtype), summed[-1]
+    longest = longest_sum(kind, prod(d.size for d in summed))
     mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
     m_size, n_size = (tabled_part(axis).size for axis in axes[:2])  # of a window
     # So that a call does not last, it has few columns, and, if need be, only a part of the sum.
     work, brc = call_work(machine, kind) // max(mc, rows // tile.vectors), 1
     if reduces:
-        most = work // min(n_size, tile.columns)
+        most = min(work // min(n_size, tile.columns), longest)
         kc = balanced(k.size, most, 4)
         brc = balanced(summed[0].size, most // kc, 1)
         if brc < summed[0].size:
             steps = (Loop("BR", brc, ExecType.SEQ, steps),)
+    kc = min(kc, longest)
     nc = work // (kc * brc)
     if nc < n_size:
         nc = balanced(n_size, max(nc, tile.columns), tile.columns)
@@ -208,6 +212,14 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+    if op.main in SCALED:
+        widest = machine.lanes(op.dtype) if x.type == DimType.K else 1
+        terms = prod(axis.size for axis in (x, y) if axis.type == DimType.K)
+        longest = longest_sum(kind, terms, widest)
+        if x.type == DimType.K:
+            columns = min(columns, longest)
+        if y.type == DimType.K:
+            rows = min(rows, max(1, longest // (x.size if x.type == DimType.K else 1)))
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > columns:

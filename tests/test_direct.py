@@ -92,6 +92,7 @@ def test_few_results_over_two_sums(
 ) -> None:
     """Also where no call has all of the sums, so that out is added to."""
     monkeypatch.setattr(balance, "CALL_VECTORS", work)
+    monkeypatch.setattr(balance, "LONGEST_SUM", 1 << 40)
     monkeypatch.setattr(realign, "LEAST_POINTS", 1 << 40)
     tensorop.cache_clear()
     rng, sizes = np.random.default_rng(work), {"a": 54, "b": 2, "c": 3, "d": 1601}

@@ -1,0 +1,55 @@
+"""Long sums of floats are sums of the sums of blocks, whose errors do not grow with all terms.
+
+The terms have random signs, so that what rounding adds to a sum is a random walk. The unit is what
+the sum itself is likely to be, the root of the sum of the squares. Added one after the other, in as
+many accumulators as the kernels have, every sum here would be off by twice the bound at least.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorop
+
+BOUND = 1.3e-6
+LONG_SUMS = [
+    ("stream", "i->", [(1 << 22,)]),
+    ("stream", "i,i->", [(1 << 21,)] * 2),
+    ("stream", "ij,ji->", [(900, 1000), (1000, 900)]),
+    ("stream", "ij,j->i", [(4, 1 << 20), (1 << 20,)]),
+    ("stream", "ij->j", [(1 << 17, 20)]),
+    ("stream", "kij,kij->ij", [(1 << 16, 3, 3)] * 2),
+    ("brgemm", "ijk,kjl->il", [(8, 400, 300), (300, 400, 8)]),
+    ("gemm", "ki,kj->ij", [(1 << 18, 12)] * 2),
+    ("batch", "kib,kjb->ijb", [(60000, 4, 8)] * 2),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("kernel, spec, shapes", LONG_SUMS, ids=[row[1] for row in LONG_SUMS])
+def test_errors_do_not_grow_with_all_terms(
+    kernel: str, spec: str, shapes: list[tuple[int, ...]], dtype: str
+) -> None:
+    rng, errors = np.random.default_rng(0), []
+    for _ in range(4):
+        exact = [rng.standard_normal(shape) for shape in shapes]
+        if dtype == "complex64":
+            exact = [x + 1j * rng.standard_normal(x.shape) for x in exact]
+        operands = [x.astype(dtype) for x in exact]
+        exact = [x.astype(np.result_type(dtype, np.float64)) for x in operands]
+        squares = np.einsum(spec, *(abs(x) ** 2 for x in exact), optimize=True)
+        error = tensorop.einsum(spec, *operands, threads=1)
+        error = error - np.einsum(spec, *exact, optimize=True)
+        errors.append(np.sqrt((abs(error) ** 2).sum() / squares.sum()))
+    if dtype == "float32":
+        called = tensorop.compile(spec, *operands, threads=1).explain().splitlines()[-1]
+        assert called.strip().startswith(f"{kernel}_")
+    assert np.sqrt(np.mean(np.square(errors))) < BOUND
+
+
+def test_integers_and_half_types_are_summed_in_one_call() -> None:
+    """Integers do not round, and what is kept of a half type would have to be."""
+    for dtype in ("int64", "float16"):
+        plan = tensorop.compile("i->", (1 << 18,), dtypes=dtype, threads=1)
+        assert "for " not in plan.explain()
