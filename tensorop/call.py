@@ -78,7 +78,7 @@ class Call:
             (by_three and by_three(step.op, threads)) or plan(step.op, threads)
             for step in program.steps
         )
-        self._factors = [_factor(step.factor, program.work) for step in program.steps]
+        self._factors = tuple([_factor(step.factor, program.work) for step in program.steps])
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)

@@ -58,7 +58,7 @@ def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | N
     count : int
         How many may share it.
     """
-    record = _records().get(_key(op, threads, count))
+    record = _record_of(op, threads, count)
     return None if record is None else _stages(record)
 
 
@@ -70,7 +70,8 @@ def note(op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage])
 
 def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
     """What `note_order` was told of an operation."""
-    return _records().get(_key(op))
+    found: tuple[float, tuple[int, ...]] | None = _record_of(op)
+    return found
 
 
 def note_order(op: TensorOp, price: float, order: tuple[int, ...]) -> None:
@@ -124,6 +125,11 @@ def _save_at_exit() -> None:
     if "multiprocessing.util" in sys.modules:  # whose workers end without them
         sys.modules["multiprocessing.util"].Finalize(None, save, exitpriority=1)
     _process = os.getpid()
+
+
+def _record_of(op: TensorOp, *more: object) -> Any:
+    records = _records()
+    return records.get(_key(op, *more)) if records else None
 
 
 def _records() -> dict[bytes, Any]:
