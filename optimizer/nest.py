@@ -52,7 +52,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         axes, body, note = _matrix_product(op, machine)
     else:
         op = _two_prims(op, machine)
-        if op.main in CONTRACTIONS and _in0_is_shared(op):
+        if op.main in CONTRACTIONS and _exchanges(op):
             op, swapped = exchange(op), True
         axes, body, note = _stream(op, machine)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
@@ -244,13 +244,20 @@ def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
     return rows, inner
 
 
-def _in0_is_shared(op: TensorOp) -> bool:
-    """Whether in0 is what rows share, which is to be in1: a kernel reads it once for several."""
+def _exchanges(op: TensorOp) -> bool:
+    """Whether in0 and in1 change places: what rows share is to be in1, which a kernel reads once
+    for several sums; else what is consecutive along the vectors in0, and what repeats in1, so that
+    one kernel serves both orders."""
     rows, inner = _stream_order(op)
-    if rows is None or inner is None:
+    if inner is None:
         return False
     is_spread = spread(op, rows, inner)
-    return is_spread == 0 or (is_spread is None and rows.type == DimType.N)
+    if is_spread is not None:
+        return is_spread == 0
+    in0, in1 = ({1: 0, 0: 2}.get(s, 1) for s in inner.strides[: op.out])
+    if inner.type != DimType.K and in0 != in1:
+        return in0 > in1
+    return rows is not None and rows.type == DimType.N
 
 
 def stream_call(
@@ -264,11 +271,11 @@ def stream_call(
     """A call of the stream kernel for `main` over two axes that are affine in every tensor."""
     x, y = axes
     steps = [x.stride(op.out if t == BIAS else t) for t in tensors]
+    if x.size == 1:  # all steps are the same: no kernel of its own
+        steps = [1] * len(steps)
     access = ["unit" if s == 1 else "zero" if s == 0 else "strided" for s in steps]
     if x.type == DimType.K:
         access[-1] = "reduced"
-    elif x.size == 1 and access[-1] == "zero":
-        access[-1] = "unit"
     rows, inner = (axis.dimensions[0] if axis.dimensions else None for axis in (y, x))
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
     source = op.tensors[0].dtype if main == Primitive.CAST else None
