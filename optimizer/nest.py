@@ -32,7 +32,7 @@ LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
-def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
+def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -> Schedule:
     """The operation as written.
 
     Parameters
@@ -41,6 +41,8 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
         Loops outermost first, then the PRIM dimensions.
     shares : int
         Number of shares of the SHARED loops.
+    paired : bool
+        The PRIM dimensions are rows and vectors of a stream kernel, chosen before.
     """
     op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
@@ -51,7 +53,7 @@ def nest(op: TensorOp, machine: Machine, shares: int) -> Schedule:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
     else:
-        op = _two_prims(op, machine)
+        op = op if paired else _two_prims(op, machine)
         if op.main in CONTRACTIONS and _exchanges(op):
             op, swapped = exchange(op), True
         axes, body, note = _stream(op, machine)

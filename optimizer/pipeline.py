@@ -157,7 +157,8 @@ def _scheduled(
     op = passes.run(group, op, machine, quiet=True).op
     shared = passes.run(parallelise, _splittable(op, threads), threads)
     if regime.name == "stream":
-        return nest(passes.run(follow, shared.op, machine, quiet=True).op, machine, shared.shares)
+        op = passes.run(follow, shared.op, machine, quiet=True).op
+        return nest(op, machine, shared.shares, paired=True)
     return touched(nest(shared.op, machine, shared.shares), machine)
 
 

@@ -85,7 +85,7 @@ class CopyWords(ScheduleTables):
     def _blocks_of(self, name: str) -> int:
         """The block length of an axis at the innermost loop over it."""
         block = max(1, self.sizes[name])
-        for _, step in self.schedule.steps():
+        for step in self.steps:
             if isinstance(step, Loop) and step.axis == name:
                 block = min(block, step.block)
         return block
@@ -156,7 +156,7 @@ class CopyWords(ScheduleTables):
         step = kind.part if kernel.planar else kind.size
         product = next(
             step
-            for _, step in self.schedule.steps()
+            for step in self.steps
             if isinstance(step, Call) and isinstance(step.kernel, GemmKernel)
         )
         lanes_at = self._in_block(pack.lanes, product)

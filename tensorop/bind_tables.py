@@ -58,15 +58,14 @@ class ScheduleTables:
     def __init__(self, schedule: Schedule, target: Target) -> None:
         self.schedule, self.target, self.op = schedule, target, schedule.op
         self.image = Image()
+        self.steps = [step for _, step in schedule.steps()]
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
         self.tables: dict[tuple[str, int], int] = {}
         self.panels: dict[int, Panels] = {}
         self._find_panels(schedule.body, dict(self.sizes), {}, frozenset())
         self.tabled = self._tabled()
-        self.biased = any(
-            BIAS in step.tensors for _, step in schedule.steps() if isinstance(step, Call)
-        )
+        self.biased = any(BIAS in step.tensors for step in self.steps if isinstance(step, Call))
 
     def _find_panels(
         self,
@@ -103,7 +102,7 @@ class ScheduleTables:
         """Which axes of which tensors kernels address through tables: loops leave them alone."""
         out = self.op.out
         found = {(name, t) for t, p in self.panels.items() for name in (p.pack.lanes, p.pack.depth)}
-        for _, step in self.schedule.steps():
+        for step in self.steps:
             if not isinstance(step, Call):
                 continue
             if isinstance(step.kernel, CopyKernel):
@@ -125,8 +124,8 @@ class ScheduleTables:
 
     def _window(self, axis: Axis) -> Axis:
         """What tables have of an axis: the part that a loop counts anew in."""
-        loops = [step for _, step in self.schedule.steps() if isinstance(step, Loop)]
-        return window_of(axis, tuple(x.block for x in loops if x.anew and x.axis == axis.name))
+        anew = [step for step in self.steps if isinstance(step, Loop) and step.anew]
+        return window_of(axis, tuple([x.block for x in anew if x.axis == axis.name]))
 
     def _tabled_axis(self, name: str) -> Axis:
         return self.windows[name] if name else self._axis(name)

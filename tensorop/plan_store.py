@@ -135,7 +135,8 @@ def _record_of(op: TensorOp, *more: object) -> Any:
 def _records() -> dict[bytes, Any]:
     """What was on disk when it was first looked at; nothing where all is to be planned."""
     folder = _folder()
-    return {} if folder is None or wants(Level.PLAN) else _kept(folder)
+    records = {} if folder is None else _kept(folder)
+    return {} if records and wants(Level.PLAN) else records
 
 
 def _folder() -> str | None:
