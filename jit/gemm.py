@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import VOID, Code, Value
+from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.gemm_store import Buffer, Flush, Result
@@ -92,32 +92,48 @@ class _MacroKernel:
         self.flush.generate()
         self._read_operands()
         code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
-        panels = code.builder.udiv(self.n, code.int(nr))
+        panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
             self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
-            first = self._half_panel(last_panel, whole)
+            first = self._middle_tiles(last_panel, whole)
             with code.loop(self.n, start=first, step=tail) as n:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
 
-    def _half_panel(self, panel: Value, n: Value) -> Value:
-        """A tile of the middle width, if so many columns are left at `n`; returns where to go on.
+    @property
+    def _middle(self) -> int:
+        """Columns of a tile of the middle width, 0 where the kernel has none: only batch-reduce,
+        whose blocks are small, so that what is left over counts."""
+        kernel = self.kernel
+        return middle_columns(kernel.columns, kernel.b == "packed") if kernel.batch_reduce else 0
 
-        Only in batch-reduce, whose blocks are small: there the last panel counts.
-        """
-        code, width = self.code, middle_columns(self.kernel.columns)
-        if not self.kernel.batch_reduce or not width:
-            return n
-        fits = code.less(width - 1, code.sub(self.n, n))
-        with code.when(fits):
-            self._rows(self._columns(panel, width, None), n, None)
-        return code.add(n, code.builder.select(fits, code.int(width), code.int(0)))
+    def _full_panels(self, panels: Value) -> Value:
+        """So many of them, or one less where tiles of the middle width then do all of the rest."""
+        code, nr, middle = self.code, self.kernel.columns, self._middle
+        if not middle or self.kernel.b == "packed":
+            return panels
+        left = code.sub(self.n, code.mul(panels, nr))
+        splits = code.builder.and_(code.equal(left, 2 * middle - nr), code.less(0, panels))
+        return code.sub(panels, code.builder.zext(splits, WORD))
+
+    def _middle_tiles(self, panel: Value, start: Value) -> Value:
+        """Tiles of the middle width from column `start` on, which is where a panel begins, as long
+        as so many columns are left; returns where to go on."""
+        code, width = self.code, self._middle
+        if not width:
+            return start
+        tiles = code.builder.udiv(code.sub(self.n, start), code.int(width))
+        stop = code.add(start, code.mul(tiles, width))
+        with code.loop(stop, start=start, step=width) as n:
+            address = code.at(panel, code.mul(code.sub(n, start), self.b_column))
+            self._rows(self._columns(address, width, None), n, None)
+        return stop
 
     def _read_operands(self) -> None:
         """Addresses, and the bytes between panels, steps of K, columns and batch-reduce blocks."""

@@ -93,11 +93,14 @@ class _Walk(NamedTuple):
         single = -(-left // self.lanes)
         columns = self.tile.columns
         across, left = divmod(n, columns)
-        total = across * (down * self.full[0] + single * self.full[1])
         middle, tail = middle_columns(columns), tail_columns(columns)
-        if batch_reduce and 0 < middle <= left:
-            left -= middle
-            total += down * self.middle[0] + single * self.middle[1]
+        halves = 0
+        if batch_reduce and middle:
+            if across and left == 2 * middle - columns:  # one full tile less
+                across, left = across - 1, left + columns
+            halves, left = divmod(left, middle)
+        total = across * (down * self.full[0] + single * self.full[1])
+        total += halves * (down * self.middle[0] + single * self.middle[1])
         return total + -(-left // tail) * (down * self.tail[0] + single * self.tail[1])
 
 
@@ -151,7 +154,10 @@ def tail_columns(columns: int) -> int:
 
 
 @cache
-def middle_columns(columns: int) -> int:
-    """Columns of a tile between the full and the narrower one, 0 where there is no room for it."""
+def middle_columns(columns: int, packed: bool = False) -> int:
+    """Columns of a tile between the full and the narrower one, 0 where there is no room for it; of
+    a packed panel, as many as narrower ones have."""
     tail = tail_columns(columns)
+    if columns == 6 and not packed:
+        return 4
     return 2 * tail if columns > 2 * tail else 0

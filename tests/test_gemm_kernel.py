@@ -359,6 +359,17 @@ def test_consecutive_columns(dtype: str, reduce: bool, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("b", "order"), [("direct", "nk"), ("consecutive", "kn")])
+def test_every_number_of_columns(b: Any, order: str, target: Target) -> None:
+    """Batch-reduce has tiles of a middle width, and may leave the last full one to two of them."""
+    for tile in tiles(target, element("float32")):
+        kernel = GemmKernel("float32", *tile, "direct", b, batch_reduce=True)
+        m = target.lanes(4) * tile.vectors + 1
+        columns = range(1, 3 * tile.columns + 1)
+        check(kernel, target, *(Case(m, n, 5, br=2, b_strides=order, at_end=True) for n in columns))
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("a", "b"), [("direct", "packed"), ("packed", "direct")])
 def test_one_operand_packed(a: Any, b: Any, target: Target) -> None:
     tile = tiles(target, element("float32"))[0]
