@@ -37,7 +37,7 @@ from tensorop.jit.gemm_tile import (
 from tensorop.jit.long_integers import LongIntegers
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import in_halves, middle_columns, tail_columns
+from tensorop.jit.tiles import in_halves, middle_columns, split_columns, tail_columns
 
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
 LONG_ROW = 4096  # bytes of a row of B along K
@@ -106,27 +106,24 @@ class _MacroKernel:
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
 
-    @property
-    def _middle(self) -> int:
-        """Columns of a tile of the middle width, 0 where the kernel has none: only batch-reduce,
-        whose blocks are small, so that what is left over counts."""
-        kernel = self.kernel
-        return middle_columns(kernel.columns, kernel.b == "packed") if kernel.batch_reduce else 0
-
     def _full_panels(self, panels: Value) -> Value:
         """So many of them, or one less where tiles of the middle width then do all of the rest."""
-        code, nr, middle = self.code, self.kernel.columns, self._middle
-        if not middle or self.kernel.b == "packed":
+        code, nr, packed = self.code, self.kernel.columns, self.kernel.b == "packed"
+        split = split_columns(nr, packed) if self.kernel.batch_reduce else 0
+        if not split:
             return panels
         left = code.sub(self.n, code.mul(panels, nr))
-        splits = code.builder.and_(code.equal(left, 2 * middle - nr), code.less(0, panels))
+        splits = code.builder.and_(code.equal(left, split), code.less(0, panels))
         return code.sub(panels, code.builder.zext(splits, WORD))
 
     def _middle_tiles(self, panel: Value, start: Value) -> Value:
         """Tiles of the middle width from column `start` on, which is where a panel begins, as long
-        as so many columns are left; returns where to go on."""
-        code, width = self.code, self._middle
-        if not width:
+        as so many columns are left; returns where to go on.
+
+        Only in batch-reduce, whose blocks are small: there what is left over counts.
+        """
+        code, width = self.code, middle_columns(self.kernel.columns, self.kernel.b == "packed")
+        if not self.kernel.batch_reduce or not width:
             return start
         tiles = code.builder.udiv(code.sub(self.n, start), code.int(width))
         stop = code.add(start, code.mul(tiles, width))

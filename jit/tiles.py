@@ -96,7 +96,7 @@ class _Walk(NamedTuple):
         middle, tail = middle_columns(columns), tail_columns(columns)
         halves = 0
         if batch_reduce and middle:
-            if across and left == 2 * middle - columns:  # one full tile less
+            if across and left == split_columns(columns):
                 across, left = across - 1, left + columns
             halves, left = divmod(left, middle)
         total = across * (down * self.full[0] + single * self.full[1])
@@ -155,9 +155,15 @@ def tail_columns(columns: int) -> int:
 
 @cache
 def middle_columns(columns: int, packed: bool = False) -> int:
-    """Columns of a tile between the full and the narrower one, 0 where there is no room for it; of
-    a packed panel, as many as narrower ones have."""
-    tail = tail_columns(columns)
-    if columns == 6 and not packed:
-        return 4
-    return 2 * tail if columns > 2 * tail else 0
+    """Columns of a tile between the full and the narrower one: two thirds, 0 where that is no
+    number of them, or, of packed panels, does not end where a narrower tile may begin."""
+    middle = 2 * columns // 3 if columns % 3 == 0 else 0
+    return 0 if packed and middle % tail_columns(columns) else middle
+
+
+@cache
+def split_columns(columns: int, packed: bool = False) -> int:
+    """Columns left over that, with those of the last full tile, make two tiles of the middle width;
+    0 where there are no such, or a tile would reach from one packed panel into the next."""
+    middle = middle_columns(columns, packed)
+    return 2 * middle - columns if middle and not packed else 0

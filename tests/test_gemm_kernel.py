@@ -11,8 +11,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tensorop.jit import gemm
+from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
-from tensorop.jit.compiler import assembly
+from tensorop.jit.compiler import assembly, load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.generate import generate
@@ -20,7 +22,7 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import choose_tile, cycles, tiles
+from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
 
 Array = np.ndarray[Any, Any]
@@ -356,6 +358,37 @@ def test_consecutive_columns(dtype: str, reduce: bool, target: Target) -> None:
             for order, end in (("kn", True), ("kN", False), ("k0", True))
         ]
         check(kernel, target, *cases)
+
+
+class _Widths(gemm._MacroKernel):
+    """Says how wide the tiles are, in words of out, one where each of them begins."""
+
+    def _rows(self, columns: Any, n: Any, valid: Any) -> None:
+        code = self.code
+        out = code.pointer(code.frame, code.int(Slot.OUT))
+        code.builder.store(code.int(columns.columns), code.at(out, code.mul(n, 8)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_are_as_wide_as_their_estimate_says(target: Target) -> None:
+    """Blocks of 32 columns: of tiles of six, four and two of the middle width."""
+    kind = element("float32")
+    for walk in tiling._walks(target, kind):
+        kernel = GemmKernel("float32", *walk.tile, "direct", "direct", batch_reduce=True)
+        code = object_code(_Widths(kernel, target).generate(), target)
+        run = CALL(load_object(code, target, [kernel.name], {})[kernel.name])
+        for n in range(1, 40):
+            words, frame = np.zeros(GemmWord.WORDS, np.int64), np.zeros(Frame.WORDS, np.int64)
+            widths = np.zeros(n, np.int64)
+            frame[Slot.OUT], frame[Frame.SIZE + AxisSlot.N] = widths.ctypes.data, n
+            run(words.ctypes.data, frame.ctypes.data)
+            begun = np.flatnonzero(widths)
+            assert (np.diff([*begun, n]) <= widths[begun]).all(), n
+            assert begun[0] == 0
+            took = sum(cycles(target, kind, Tile(walk.tile.vectors, w)) for w in widths[begun])
+            assert took == pytest.approx(walk.cycles(walk.rows, n, True)), n
+            if (walk.tile.columns, n) == (6, 32):
+                assert widths[begun].tolist() == [6, 6, 6, 6, 4, 4]
 
 
 @pytest.mark.parametrize("target", TARGETS)
