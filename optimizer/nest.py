@@ -14,6 +14,7 @@ from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Prim
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store
 from tensorop.jit.stream import stream_kernel
+from tensorop.jit.stream_abi import Access
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
@@ -208,26 +209,35 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     past = row >= LONG_ROW and row * y.size >= LONG_CALL and leaves_caches(op, machine)
     call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y), past=past)
     steps = _touched(op, call, ("X", "Y"), (call,))
-    rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
-    kind = element(op.dtype)
-    if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
-        # As many rows as are read ahead in, also where they are long: out, which each call goes
-        # along, is gone along fewer times.
-        rows, columns = machine.streams, STREAM_BLOCK // machine.streams
-    if op.main in SCALED:
-        widest = machine.lanes(op.dtype) if x.type == DimType.K else 1
-        terms = prod(axis.size for axis in (x, y) if axis.type == DimType.K)
-        longest = longest_sum(kind, terms, widest)
-        if x.type == DimType.K:
-            columns = min(columns, longest)
-        if y.type == DimType.K:
-            rows = min(rows, max(1, longest // (x.size if x.type == DimType.K else 1)))
+    rows, columns = _rows_and_columns(op, x, y, machine, scalars=call.kernel.strided)
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > columns:
         steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     return (x, y), steps, f"{op.main} streaming {label}{', past the caches' if past else ''}"
+
+
+def _rows_and_columns(
+    op: TensorOp, x: Axis, y: Axis, machine: Machine, scalars: bool
+) -> tuple[int, int]:
+    """How much of Y and of X a stream kernel is called for. scalars: it has a single accumulator,
+    and no vectors."""
+    kind = element(op.dtype)
+    rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
+    if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
+        # As many rows as are read ahead in, also where they are long: out, which each call goes
+        # along, is gone along fewer times.
+        rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+    if op.main in SCALED:
+        summed = [axis.size for axis in (x, y) if axis.type == DimType.K]
+        lanes = machine.lanes(op.dtype) if x.type == DimType.K and not scalars else 1
+        longest = longest_sum(kind, prod(summed), lanes)
+        if x.type == DimType.K:
+            columns = min(columns, longest)
+        if y.type == DimType.K:
+            rows = min(rows, max(1, longest // prod(summed[:-1])))
+    return rows, columns
 
 
 def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
@@ -256,10 +266,17 @@ def _exchanges(op: TensorOp) -> bool:
     is_spread = spread(op, rows, inner)
     if is_spread is not None:
         return is_spread == 0
-    in0, in1 = ({1: 0, 0: 2}.get(s, 1) for s in inner.strides[: op.out])
+    in0, in1 = (_BETTER.index(_access(s)) for s in inner.strides[: op.out])
     if inner.type != DimType.K and in0 != in1:
         return in0 > in1
     return rows is not None and rows.type == DimType.N
+
+
+_BETTER = ("unit", "strided", "zero")  # accesses of in0, best first
+
+
+def _access(step: int | None) -> Access:
+    return "unit" if step == 1 else "zero" if step == 0 else "strided"
 
 
 def stream_call(
@@ -275,7 +292,7 @@ def stream_call(
     steps = [x.stride(op.out if t == BIAS else t) for t in tensors]
     if x.size == 1:  # all steps are the same: no kernel of its own
         steps = [1] * len(steps)
-    access = ["unit" if s == 1 else "zero" if s == 0 else "strided" for s in steps]
+    access = [_access(step) for step in steps]
     if x.type == DimType.K:
         access[-1] = "reduced"
     rows, inner = (axis.dimensions[0] if axis.dimensions else None for axis in (y, x))

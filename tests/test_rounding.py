@@ -48,6 +48,17 @@ def test_errors_do_not_grow_with_all_terms(
     assert np.sqrt(np.mean(np.square(errors))) < BOUND
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_nor_do_those_of_elements_that_lie_apart(dtype: str) -> None:
+    """Vectors of them are gathered, or there are none, and a single accumulator."""
+    rng, errors = np.random.default_rng(0), []
+    for _ in range(16):
+        x = rng.standard_normal(1 << 18).astype(dtype)[:: 1 << 2]
+        error = tensorop.einsum("i->", x, threads=1) - x.sum(dtype=np.result_type(dtype, float))
+        errors.append(abs(error) / np.sqrt((abs(x) ** 2).sum()))
+    assert np.sqrt(np.mean(np.square(errors))) < BOUND
+
+
 def test_integers_and_half_types_are_summed_in_one_call() -> None:
     """Integers do not round, and what is kept of a half type would have to be."""
     for dtype in ("int64", "float16"):
