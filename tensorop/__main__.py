@@ -31,6 +31,7 @@ from tensorop import plan_store, tuning
 from tensorop.bench.charts import draw
 from tensorop.bench.document import document
 from tensorop.bench.measure import MIN_ROUNDS
+from tensorop.bench.peers import PEERS
 from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
 from tensorop.bench.roofline import FLOPS, limits
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
@@ -94,8 +95,8 @@ def parser() -> argparse.ArgumentParser:
         "--peers",
         type=lambda text: () if text == "none" else tuple(filter(None, text.split(","))),
         metavar="NAMES",
-        help="libraries besides numpy: torch, pytblis, or none (default: torch, but none for quick "
-        "and seed)",
+        help=f"libraries besides numpy, of {', '.join(PEERS)}; or none (default: torch, but none "
+        "for quick and seed)",
     )
     bench.add_argument("--seed", type=int, default=0, metavar="N", help="of the suite random")
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import math
 from itertools import pairwise
@@ -26,9 +27,9 @@ from tensorop.bench.cases import (
 )
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, extent, random_array
 from tensorop.bench.measure import interleave, ratio
-from tensorop.bench.peers import Peer, PeerError
+from tensorop.bench.peers import PEERS, Peer, PeerError
 from tensorop.bench.random_cases import random_cases
-from tensorop.bench.report import geometric_mean, growth, summary
+from tensorop.bench.report import geometric_mean, growth, refusals, summary
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 from tensorop.bench.suites import Row
 from tensorop.jit.compiler import assembly
@@ -154,6 +155,51 @@ def test_views_are_the_same_for_every_contestant(tmp_path: Path) -> None:
         assert run.error(1, peer) <= 1
 
 
+def test_peers_that_refuse_or_die_or_are_wrong_take_no_part(tmp_path: Path) -> None:
+    case = Case("", "ij,jk->ik", (("i", 3), ("j", 4), ("k", 5)), "float32")
+    with (
+        Peer("numpy", "numpy", 1) as judge,
+        Peer("right", "opt_einsum", 1) as right,
+        Peer("dead", "opt_einsum", 1) as dead,
+        Peer("wrong", "opt_einsum", 1) as wrong,
+        Peer("unable", "opt_einsum", 1) as unable,
+    ):
+        dead._process.kill()
+        wrong.save = lambda file: np.save(file, np.zeros((3, 5), "float32"))
+        unable.load = lambda *_: unable.ask("load", spec="ij,ik->", operands=[])
+        run = CaseRun(case, tmp_path, {1: [judge, right, dead, wrong, unable]})
+        names = ["numpy", "right"]
+        expected = ["roof", OURS, OURS + OUT, *(n + out for n in names for out in ("", OUT))]
+        assert [ROOF, *run.contestants(1)] == expected
+        refused = run.refused[1]
+        assert list(refused) == ["dead", "wrong", "unable"]
+        assert "the process ended" in refused["dead"]
+        assert "wrong" in refused["wrong"]
+        assert dead.alive
+        run = CaseRun(case, tmp_path, {1: [judge, dead]})  # it has been started again
+        assert not run.refused[1]
+    assert "not beside in 2 rows: a: x" in refusals([{"a": "a: x"}, {"a": "a: y"}, {}])
+
+
+@pytest.mark.parametrize("library", ["numpy", *PEERS])
+def test_libraries_answer(library: str, tmp_path: Path) -> None:
+    if not importlib.util.find_spec(library):
+        pytest.skip(f"{library} is not installed")
+    cases = {
+        "ij,jk->ik": (("i", 8), ("j", 24), ("k", 16)),
+        "bji,bkj->bki": (("b", 3), ("j", 24), ("i", 16), ("k", 8)),
+        "abc->cab": (("a", 8), ("b", 24), ("c", 16)),
+    }
+    with Peer("numpy", "numpy", 1) as judge, Peer("it", library, 1) as peer:
+        for spec, sizes in cases.items():
+            run = CaseRun(Case("", spec, sizes, "float32"), tmp_path, {1: [judge, peer]})
+            if library == "etops" and "," not in spec:
+                assert "two float32 operands" in run.refused[1]["it"]
+                continue
+            assert not run.refused[1]
+            assert all(0 < contestant(2) < 1 for contestant in run.contestants(1).values())
+
+
 def test_work_of_a_case() -> None:
     matmul = Case("", "ij,jk->ik", (("i", 30), ("j", 40), ("k", 50)), "complex64")
     assert matmul.flops == 8 * 30 * 40 * 50
@@ -215,7 +261,8 @@ def test_row_derives_its_figures() -> None:
     assert (one.time, one.rate, one.roof) == (1.0, 8e9, 10e9)
     assert one.part_of_roof == pytest.approx(0.8)  # the median over the best round
     assert one.best_peer() == ("numpy SkylakeX", 2.0)
-    assert one.best_peer(OUT) == ("numpy", 3.0)
+    assert one.best_peer(OUT) == ("numpy SkylakeX", 2.0)  # has no out=, and is faster all the same
+    assert one.ratios(OUT)["numpy"] == 3.0
 
 
 def test_summary_names_what_is_wrong() -> None:

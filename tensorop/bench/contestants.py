@@ -7,6 +7,7 @@ timed is checked once, by the worker of the first peer, before anything is timed
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -87,23 +88,37 @@ class CaseRun:
             operands.append(
                 {"file": save(folder, f"in{i}", data), "shape": shape, "strides": strides}
             )
+        self.refused: dict[int, dict[str, str]] = {threads: {} for threads in peers}
+        judge = next(iter(peers.values()))[0]
         self._peers = {
-            threads: [peer for peer in group if self._takes_part(peer, operands)]
+            threads: [peer for peer in group if self._takes_part(peer, operands, judge)]
             for threads, group in peers.items()
         }
 
-    def _takes_part(self, peer: Peer, operands: list[dict[str, Any]]) -> bool:
+    def _takes_part(self, peer: Peer, operands: list[dict[str, Any]], judge: Peer) -> bool:
+        """Whether a peer has the contraction, and its result is right."""
         case = self.case
         if peer.label == SKYLAKEX and not case.uses_blas:
             return False
         try:
             peer.load(case.spec, operands, case.returns_view, list(self.output))
-        except PeerError:
+            if peer.library != judge.library:
+                self._examine(peer, judge)
+        except PeerError as error:
             # A library may lack a dtype; without numpy there would be no judge.
             if peer.label == SHIPPED:
                 raise
+            self.refused[peer.threads][peer.label] = str(error)
+            if not peer.alive:
+                peer.restart()
             return False
         return True
+
+    def _examine(self, peer: Peer, judge: Peer) -> None:
+        file = str(self._folder / "result.npy")
+        peer.save(file)
+        if (error := judge.error(file)) > 1:
+            raise PeerError(f"{peer.label}: its result is wrong, {error:.2g} times the bound")
 
     def call(self, out: bool) -> Callable[[], Array]:
         """Our call: into a new array, or into one that is kept."""
@@ -164,6 +179,7 @@ class OperationRun:
     def __init__(self, operation: Operation, folder: Path, judges: Sequence[Peer]) -> None:
         self.operation = operation
         self._folder = folder
+        self.refused: dict[int, dict[str, str]] = defaultdict(dict)
         self._arrays = [
             placed(
                 random_array((extent(*operation.view(tensor)[1:]),), operation.dtype, tensor),

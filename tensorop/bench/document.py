@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorop.bench.report import geometric_mean
+from tensorop.bench.report import geometric_mean, refusals
 
 Run = Mapping[str, Any]
 WORST = 5  # rows named apart
@@ -22,7 +22,8 @@ _INTRODUCTION = """\
 
 Made by the command `report` from the JSON of the runs below; docs/benchmarks.md says how
 each figure comes about. A ratio is how many times as long the best peer takes, in the same rounds:
-above 1, tensorop is faster. `out=` compares writing into a given array, among those who can.
+above 1, tensorop is faster. `out=` compares tensorop writing into a given array with peers doing so
+or returning a new one, whichever is faster.
 """
 
 
@@ -98,6 +99,8 @@ def _section(run: Run, charts: Path | None) -> str:
     lines.append(f"{run['rounds']} rounds; " + (f"WRONG: {wrong}" if wrong else "all right."))
     if run["missing"]:
         lines.append(f"Not beside: {'; '.join(run['missing'])}.")
+    refused = refusals(row.get("refused", {}) for row in run["rows"])
+    lines += [f"{line[0].upper()}{line[1:]}." for line in refused]
     if charts is not None:
         name = title(run)
         lines += ["", *(f"![{name}]({charts.name}/{file_name(run, kind)})" for kind in KINDS)]

@@ -15,11 +15,13 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tensorop.bench.roof import cores, pinned
 from tensorop.jit.target import host_targets
 
 THREAD_VARIABLES = (
@@ -33,6 +35,7 @@ THREAD_VARIABLES = (
 CORE_TYPE_VARIABLES = ("OPENBLAS_CORETYPE", "MKL_DEBUG_CPU_TYPE", "BLIS_ARCH_TYPE")
 SHIPPED = "numpy"
 SKYLAKEX = "numpy SkylakeX"
+PEERS = ("torch", "jax", "etops", "pytblis", "opt_einsum", "cotengra")
 
 
 class PeerError(RuntimeError):
@@ -55,24 +58,34 @@ class Peer:
     _process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Peer:
+        self.start()
+        return self
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process, on as many of this one's CPUs as it has threads: some libraries have
+        no other limit."""
         environment = {k: v for k, v in os.environ.items() if k not in CORE_TYPE_VARIABLES}
         environment |= dict.fromkeys(THREAD_VARIABLES, str(self.threads)) | self.environment
         # -P: the worker's folder is no place to import from.
         command = [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
-        self._process = subprocess.Popen(
-            [*command, self.library, str(self.threads)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        with pinned(cores()[: self.threads]):
+            self._process = subprocess.Popen(
+                [*command, self.library, str(self.threads)],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
         try:
             self.version = self.ask("hello")["version"]
         except PeerError:
             self.__exit__(None, None, None)
             raise
-        return self
 
     def __exit__(
         self,
@@ -82,8 +95,13 @@ class Peer:
     ) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            with suppress(BrokenPipeError):  # of a request that a dead process did not take
+                self._process.communicate()
             self._process = None
+
+    def restart(self) -> None:
+        self.__exit__(None, None, None)
+        self.start()
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Send one request and wait for its answer."""
@@ -96,7 +114,7 @@ class Peer:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise PeerError(f"{self.label}: the process ended ({process.poll()})")
+            raise PeerError(f"{self.label}: the process ended ({process.wait()})")
         answer: dict[str, Any] = json.loads(line)
         if "failed" in answer:
             raise PeerError(f"{self.label}: {answer['failed']}")
@@ -109,6 +127,10 @@ class Peer:
         """Seconds of one of so many calls, returning a new array or writing into `out`."""
         return float(self.ask("time", calls=calls, out=out)["seconds"])
 
+    def save(self, file: str) -> None:
+        """Write a result to a file."""
+        self.ask("save", file=file)
+
     def error(self, result: str, initial: str | None = None, relu: bool = False) -> float:
         """The largest error of the result in a file over its bound: at most 1 where it is right.
 
@@ -118,10 +140,15 @@ class Peer:
 
 
 def find_peers(threads: int, others: tuple[str, ...] = ()) -> list[Peer]:
-    """numpy in its settings, and those of `others` (torch, pytblis) that are installed."""
+    """numpy in its settings, and those of `others` (some of `PEERS`) that are installed."""
     peers = [Peer(SHIPPED, "numpy", threads)]
     x86 = platform.machine().lower() in ("x86_64", "amd64")
-    if x86 and any(target.name == "avx512" for target in host_targets()):
+    wide = x86 and any(target.name == "avx512" for target in host_targets())
+    if wide:
         peers.append(Peer(SKYLAKEX, "numpy", threads, {"OPENBLAS_CORETYPE": "SkylakeX"}))
-    peers += [Peer(name, name, threads) for name in others if importlib.util.find_spec(name)]
+    for name in others:
+        if importlib.util.find_spec(name):
+            # Not knowing an AVX-512 machine, BLIS would take kernels without vectors.
+            variables = {"BLIS_ARCH_TYPE": "skx"} if wide and name == "pytblis" else {}
+            peers.append(Peer(name, name, threads, variables))
     return peers

@@ -11,14 +11,14 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from tensorop._version import __version__
 from tensorop.bench.contestants import OUT
-from tensorop.bench.peers import Peer
+from tensorop.bench.peers import PEERS, Peer
 from tensorop.bench.roof import cores
 from tensorop.bench.suites import Options, Row
 from tensorop.config import FLAGS
@@ -35,7 +35,7 @@ COLUMNS = (
     ("out=", 7),
     ("check", 6),
 )
-PACKAGES = ("numpy", "llvmlite", "cffi", "opt_einsum", "ml_dtypes", "torch", "pytblis")
+PACKAGES = ("numpy", "llvmlite", "cffi", "ml_dtypes", *PEERS)
 
 
 def machine_facts() -> dict[str, Any]:
@@ -139,9 +139,19 @@ def summary(rows: Sequence[Row]) -> str:
             text += f" (least {min(best):.2f}x)"
         lines.append(f"{text}; geometric means of {len(mine)} rows")
     lines += growth(rows)
+    lines += refusals([row.refused for row in rows])
     wrong = [row.name for row in rows if not row.right]
     lines.append(f"WRONG: {', '.join(wrong)}" if wrong else "every result is right")
     return "\n".join(lines)
+
+
+def refusals(refused: Iterable[Mapping[str, str]]) -> list[str]:
+    """Which peers do not take part in some rows, and why, in their words of the first."""
+    reasons: dict[str, list[str]] = {}
+    for row in refused:
+        for name, reason in row.items():
+            reasons.setdefault(name, []).append(reason)
+    return [f"not beside in {len(found)} rows: {found[0]}" for found in reasons.values()]
 
 
 def growth(rows: Sequence[Row]) -> list[str]:
@@ -189,6 +199,7 @@ def as_json(
                 "ratios": row.ratios(),
                 "ratios_out": row.ratios(OUT),
                 "error_over_bound": row.error,
+                "refused": dict(row.refused),
                 "seconds": {name: list(rounds) for name, rounds in row.seconds.items()},
             }
             for row in rows

@@ -60,7 +60,8 @@ class Row:
     """One case on one thread count: seconds a call, a list of rounds for each contestant.
 
     work: what the rate counts; flops and moved: operations, and bytes read and written once each.
-    error: the largest error of the result over its bound; right is at most 1.
+    error: the largest error of the result over its bound; right is at most 1. refused: the peers
+    that do not take part, and why.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Row:
     roof_work: float
     error: float
     seconds: Mapping[str, Sequence[float]] = field(repr=False)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def time(self) -> float:
@@ -100,17 +102,17 @@ class Row:
         return self.error <= 1
 
     def ratios(self, out: str = "") -> dict[str, float]:
-        """How many times as long each peer takes; with `OUT`, each writing into a given array."""
-        peers = [
-            name
-            for name in self.seconds
-            if name not in (ROOF, OURS, OURS + OUT) and name.endswith(OUT) == bool(out)
-        ]
+        """How many times as long each peer takes for a new array; with `OUT`, to our writing into a
+        given array: in whichever way it is faster, as not all have both, and some allocate faster.
+        """
         ours = self.seconds.get(OURS + out, ())
-        return {name.removesuffix(OUT): ratio(self.seconds[name], ours) for name in peers}
+        peers = [n for n in self.seconds if n not in (ROOF, OURS) and not n.endswith(OUT)]
+        ways = {name: {name, name + out} & self.seconds.keys() for name in peers}
+        return {n: min(ratio(self.seconds[way], ours) for way in ways[n]) for n in peers}
 
     def best_peer(self, out: str = "") -> tuple[str, float] | None:
-        """The fastest peer and how many times as long it takes; None where there is none."""
+        """The fastest peer and how many times as long it takes, as `ratios`; None where there is
+        none."""
         ratios = self.ratios(out)
         return min(ratios.items(), key=lambda item: item[1]) if ratios else None
 
@@ -166,8 +168,7 @@ class Bench:
 
     def _started(self, peer: Peer) -> bool:
         try:
-            with pinned(self._cpus[: peer.threads]):
-                self._stack.enter_context(peer)
+            self._stack.enter_context(peer)
         except PeerError as error:
             self.missing.append(str(error))
             return False
@@ -203,7 +204,9 @@ class Bench:
                     contestants[threads, name] = on(cpus, contestant)
             seconds = self._in_turn(contestants)
         return [
-            self._row(case, threads, roofs[threads].work, errors[threads], seconds)
+            self._row(
+                case, threads, roofs[threads].work, errors[threads], seconds, run.refused[threads]
+            )
             for threads in self.options.threads
         ]
 
@@ -221,6 +224,7 @@ class Bench:
         roof_work: float,
         error: float,
         seconds: Mapping[tuple[int, str], Sequence[float]],
+        refused: Mapping[str, str],
     ) -> Row:
         mine = {name: rounds for (count, name), rounds in seconds.items() if count == threads}
         return Row(
@@ -236,4 +240,5 @@ class Bench:
             roof_work=roof_work,
             error=error,
             seconds=mine,
+            refused=refused,
         )

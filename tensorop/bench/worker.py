@@ -7,7 +7,7 @@ it needs nothing of ours. Requests and answers are lines of JSON on stdin and st
     {"do": "load", "spec": ..., "operands": [{"file", "shape", "strides" or null}, ...]}
     {"do": "time", "calls": n, "out": false}     -> {"seconds": of one call}
     {"do": "check", "result": file, ...}         -> {"error": largest error over its bound}
-    {"do": "drop"}                               forgets the operands
+    {"do": "save", "file": ...}                  writes a result of the library
 
 The check is the only place where the benchmark needs a second opinion: numpy's einsum in higher
 precision, with the a-priori bound (K + 8) eps (|A||B|) for a sum of K products.
@@ -16,7 +16,9 @@ precision, with the a-priori bound (K + 8) eps (|A||B|) for a sum of K products.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import math
 import os
 import sys
 import time
@@ -35,26 +37,36 @@ SAMPLE_WORK = 1 << 24
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Numpy:
+class Library:
+    """What is asked of a library: `load` sets the calls up, one that returns a new array and, where
+    there is such a thing, one that writes into a given array. What it refuses, it raises."""
+
+    version = ""
+    new: Callable[[], object]
+    into: Callable[[], object] | None = None
+
+    def __init__(self, threads: int) -> None:
+        """Most libraries know the number of threads from the environment and the CPUs allowed."""
+
+    def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
+        raise NotImplementedError
+
+
+class Numpy(Library):
     """numpy.einsum, with its default contraction path (which goes through BLAS)."""
 
     version = np.__version__
 
-    def __init__(self, threads: int) -> None:
-        pass  # the thread counts are in the environment
-
     def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
         out = np.zeros(output, operands[0].dtype)
-        self.new: Callable[[], object] = lambda: np.einsum(spec, *operands, optimize=True)
-        self.into: Callable[[], object] | None = lambda: np.einsum(
-            spec, *operands, out=out, optimize=True
-        )
+        self.new = lambda: np.einsum(spec, *operands, optimize=True)
+        self.into = lambda: np.einsum(spec, *operands, out=out, optimize=True)
         if view:  # einsum would only return a view: copy it, which is what numpy does fastest
             self.new = lambda: np.array(np.einsum(spec, *operands), order="C")
             self.into = lambda: np.copyto(out, np.einsum(spec, *operands))
 
 
-class Torch:
+class Torch(Library):
     """torch.einsum; there is no `out=`."""
 
     def __init__(self, threads: int) -> None:
@@ -65,15 +77,62 @@ class Torch:
     def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
         torch = self.torch
         tensors = [torch.from_numpy(operand) for operand in operands]
-        self.new: Callable[[], object] = lambda: torch.einsum(spec, *tensors)
-        self.into: Callable[[], object] | None = None
+        self.new = lambda: torch.einsum(spec, *tensors)
         if view:
             self.new = lambda: torch.einsum(spec, *tensors).clone(
                 memory_format=torch.contiguous_format
             )
 
 
-class Pytblis:
+class Jax(Library):
+    """jax.numpy.einsum, compiled before it is timed; there is no `out=`. Views become arrays of
+    their own beforehand."""
+
+    def __init__(self, threads: int) -> None:
+        self.jax = importlib.import_module("jax")
+        self.jax.config.update("jax_platforms", "cpu")
+        self.jax.config.update("jax_enable_x64", True)
+        self.version = str(self.jax.__version__)
+
+    def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
+        tensors = [self.jax.device_put(operand) for operand in operands]
+        einsum = self.jax.jit(lambda *args: self.jax.numpy.einsum(spec, *args))
+        call = einsum.lower(*tensors).compile()
+        self.new = lambda: call(*tensors).block_until_ready()
+
+
+class OptEinsum(Library):
+    """An opt_einsum expression, made before it is timed."""
+
+    def __init__(self, threads: int) -> None:
+        self.opt_einsum = importlib.import_module("opt_einsum")
+        self.version = str(self.opt_einsum.__version__)
+
+    def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
+        call = self.opt_einsum.contract_expression(spec, *[operand.shape for operand in operands])
+        out = np.zeros(output, operands[0].dtype)
+        self.new = lambda: call(*operands)
+        self.into = lambda: call(*operands, out=out)
+        if view:
+            self.new = lambda: np.array(call(*operands), order="C")
+            self.into = lambda: np.copyto(out, call(*operands))
+
+
+class Cotengra(Library):
+    """A cotengra expression, made before it is timed; there is no `out=`."""
+
+    def __init__(self, threads: int) -> None:
+        self.cotengra = importlib.import_module("cotengra")
+        self.version = str(self.cotengra.__version__)
+
+    def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
+        call = self.cotengra.einsum_expression(spec, *[operand.shape for operand in operands])
+        self.new = lambda: call(*operands)
+        if view:
+            self.new = lambda: np.array(call(*operands), order="C")
+
+
+class Pytblis(Library):
     """pytblis.einsum, which contracts in place of transposing."""
 
     def __init__(self, threads: int) -> None:
@@ -84,14 +143,106 @@ class Pytblis:
     def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
         out = np.zeros(output, operands[0].dtype)
         tblis = self.tblis
-        self.new: Callable[[], object] = lambda: tblis.einsum(spec, *operands)
-        self.into: Callable[[], object] | None = lambda: tblis.einsum(spec, *operands, out=out)
+        self.new = lambda: tblis.einsum(spec, *operands)
+        self.into = lambda: tblis.einsum(spec, *operands, out=out)
+        if view:
+            self.new = lambda: np.array(tblis.einsum(spec, *operands), order="C")
 
 
-LIBRARIES: dict[str, type[Numpy] | type[Torch] | type[Pytblis]] = {
+class Etops(Library):
+    """An etops operation: of its default schedule and a search over block sizes, the fastest. It
+    has contractions of two float32 operands only (with doubles the process ends), and writes into
+    given arrays, so that a new one is one that was just allocated."""
+
+    BLOCKS = tuple(itertools.product((16, 32, 64), (12, 24, 48), (64, 256)))
+
+    def __init__(self, threads: int) -> None:
+        self.etops = importlib.import_module("etops")
+        self.version = str(self.etops.__version__)
+        self._threads = threads
+
+    def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
+        if [operand.dtype for operand in operands] != [np.dtype(np.float32)] * 2:
+            raise TypeError("etops contracts two float32 operands")
+        *terms, result = spec.replace("->", ",").split(",")
+        if result and result[-1] not in terms[0]:  # where out is consecutive, the first must be
+            terms, operands = terms[::-1], operands[::-1]
+        out = np.zeros(output, np.float32)
+        given = self._given(terms, operands, result, out)
+        run = self._fastest(given, operands, out)
+        self.new = lambda: run(np.empty_like(out))
+        self.into = lambda: run(out)
+
+    def _given(self, terms: list[str], operands: list[Array], result: str, out: Array) -> Any:
+        """The operation, its loops as they come."""
+        etops = self.etops
+        first, second = terms
+        if (set(first) ^ set(second)) - set(result) or any(len(set(t)) < len(t) for t in terms):
+            raise ValueError("etops has no sum over one operand, and no diagonal")
+        labels = tuple(dict.fromkeys(result + first))
+        tensors = list(zip((first, second, result), (*operands, out), strict=True))
+        strides = [
+            tuple(t.strides[term.index(k)] // t.itemsize if k in term else 0 for k in labels)
+            for term, t in tensors
+        ]
+        sizes = {k: n for term, t in tensors for k, n in zip(term, t.shape, strict=True)}
+
+        def kind(label: str) -> Any:
+            if label not in result:
+                return etops.dim.k
+            if label in first:
+                return etops.dim.c if label in second else etops.dim.m
+            return etops.dim.n
+
+        return etops.TensorOperationConfig(
+            backend="tpp",
+            data_type=etops.float32,
+            prim_first=etops.prim.zero,
+            prim_main=etops.prim.gemm,
+            prim_last=etops.prim.none,
+            dim_types=tuple(map(kind, labels)),
+            exec_types=(etops.exec.seq,) * len(labels),
+            dim_sizes=tuple(sizes[k] for k in labels),
+            strides=(tuple(strides),),
+        )
+
+    def _fastest(self, given: Any, operands: list[Array], out: Array) -> Callable[[Array], object]:
+        etops = self.etops
+        default = etops.backend.tpp.get_default_optimization_config()
+        default["num_threads"] = self._threads
+        searched = [
+            default | {"target_m": m, "target_n": n, "target_k": k} for m, n, k in self.BLOCKS
+        ]
+        best, least = None, math.inf
+        for options in (default, *searched):
+            try:
+                operation = etops.TensorOperation(etops.optimize(given, options))
+            except RuntimeError:
+                continue  # blocks that it does not have
+
+            def run(out: Array, operation: Any = operation) -> Array:
+                operation.execute(*operands, out)
+                return out
+
+            start = time.perf_counter()
+            run(out)
+            if time.perf_counter() - start < 3 * least:
+                seconds = timed(lambda run=run: run(out), 1)  # type: ignore[misc]
+                if seconds < least:
+                    best, least = run, seconds
+        if best is None:
+            raise RuntimeError("etops has no schedule")
+        return best
+
+
+LIBRARIES: dict[str, type[Library]] = {
     "numpy": Numpy,
     "torch": Torch,
+    "jax": Jax,
+    "etops": Etops,
     "pytblis": Pytblis,
+    "opt_einsum": OptEinsum,
+    "cotengra": Cotengra,
 }
 
 
@@ -251,10 +402,8 @@ class Worker:
         before = None if initial is None else np.load(initial)
         return {"error": check(self.spec, self.operands, np.load(result), before, relu)}
 
-    def drop(self) -> dict[str, Any]:
-        # The library's closures hold the operands, too.
-        self.library.load("->", [np.zeros(())], False, ())
-        self.operands = []
+    def save(self, file: str) -> dict[str, Any]:
+        np.save(file, np.asarray(self.library.new()))
         return {}
 
 
