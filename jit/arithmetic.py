@@ -77,11 +77,11 @@ class Arithmetic:
 
     # memory
 
-    def load(self, address: Value, count: Value | None = None) -> Number:
-        """`lanes` consecutive elements."""
+    def load(self, address: Value, count: Value | None = None, *, behind: bool = False) -> Number:
+        """`lanes` consecutive elements; of `count` only the first ones, or those `behind` them."""
         if self.element.parts == 2 and self.lanes == 1:
             return self._load_pair(address)
-        raw = self._load_parts(address, count)
+        raw = self._load_parts(address, count, behind)
         if self.element.parts == 2:
             even = list(range(0, 2 * self.lanes, 2))
             return tuple(
@@ -94,14 +94,14 @@ class Arithmetic:
         parts = (address, self.code.at(address, self.element.part))
         return tuple(self.code.load(part, storage(self.element)) for part in parts)
 
-    def _load_parts(self, address: Value, count: Value | None) -> Value:
+    def _load_parts(self, address: Value, count: Value | None, behind: bool) -> Value:
         if not self.element.vectorises:
             return self.code.load(address, storage(self.element))
         type_ = self._vector(storage(self.element), self.lanes * self.element.parts)
         if count is None or self.lanes == 1:
             return self.code.load(address, type_)
         if self.element.part in self.code.target.masked:
-            return self._masked("load", type_, address, count)
+            return self._masked("load", type_, address, count, behind)
         return self._load_some(type_, address, count)
 
     def gather(self, address: Value, step: Value, count: Value | None = None) -> Number:
@@ -176,8 +176,11 @@ class Arithmetic:
         size = min(LINE, self.lanes * self.element.size)
         self.code.store_past_caches(self._join(value), address, size)
 
-    def store(self, value: Number, address: Value, count: Value | None = None) -> None:
-        """Store `lanes` consecutive elements."""
+    def store(
+        self, value: Number, address: Value, count: Value | None = None, *, behind: bool = False
+    ) -> None:
+        """Store `lanes` consecutive elements; of `count` only the first ones, or, where masks are
+        free, those `behind` them."""
         if not self.element.vectorises:
             for i, part in enumerate(value):
                 self.code.store(part, self.code.at(address, i * self.element.part))
@@ -186,7 +189,7 @@ class Arithmetic:
         if count is None or self.lanes == 1:
             self.code.store(raw, address)
         elif self.code.target.free_masks and self.element.part in self.code.target.masked:
-            self._masked("store", raw.type, address, count, raw)
+            self._masked("store", raw.type, address, count, behind, raw)
         else:
             self._store_pieces(raw, address, self.code.mul(count, self.element.parts))
 
@@ -213,22 +216,28 @@ class Arithmetic:
     def _narrow(self, part: Value) -> Value:
         return narrow(self.code, part, self.element.half) if self.element.half else part
 
-    def _mask(self, lanes: int, count: Value) -> Value:
+    def _mask(self, lanes: int, count: Value, behind: bool = False) -> Value:
         scalar = ir.IntType(8 * min(self.element.part, 8))
-        key = (self.builder.block, count, lanes, scalar.width)
+        key = (self.builder.block, count, lanes, scalar.width, behind)
         if key not in self.code.made:
             short = self.builder.trunc(count, scalar)
             limit, places = self._repeated(short, lanes), _numbers(scalar, range(lanes))
-            self.code.made[key] = self.builder.icmp_unsigned("<", places, limit)
+            self.code.made[key] = self.builder.icmp_unsigned(">=" if behind else "<", places, limit)
         return self.code.made[key]
 
     def _masked(
-        self, what: str, type_: ir.Type, address: Value, count: Value, raw: Value | None = None
+        self,
+        what: str,
+        type_: ir.Type,
+        address: Value,
+        count: Value,
+        behind: bool,
+        raw: Value | None = None,
     ) -> Value:
         lanes = type_.count
         if self.element.parts == 2:
             count = self.code.mul(count, 2)
-        mask = self._mask(lanes, count)
+        mask = self._mask(lanes, count, behind)
         suffix = f"v{lanes}{_mangled(type_.element)}.p0"
         align = Whole(INT32, 1)
         if raw is None:

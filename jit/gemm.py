@@ -21,7 +21,7 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
     Columns,
@@ -50,7 +50,7 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
     Raises
     ------
     ValueError
-        Its operands have to be packed.
+        Its operands have to be packed, or the target lacks the masks that its store needs.
     """
     described = element(kernel.dtype)
     if (kernel.a, kernel.b) != ("packed", "packed"):
@@ -58,6 +58,10 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
             raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
         if described.parts == 2:
             raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
+    if kernel.store == "runs" and not masks_stores(kernel.dtype, target):
+        raise ValueError(
+            f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
+        )
     return _MacroKernel(kernel, target).generate()
 
 
@@ -78,7 +82,7 @@ class _MacroKernel:
         self.result = Result(code, self.element, kernel.epilogue)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
-            code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "scatter"
+            code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"
         )
 
     def word(self, word: GemmWord) -> Value:
@@ -210,7 +214,7 @@ class _MacroKernel:
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
-            if valid is None and self.kernel.store == "columns":
+            if valid is None and self.kernel.store != "scatter":
                 self._full_tile(address, tile, code.mul(panel, self.mr), n)
             else:
                 self._put(address, self.kernel.vectors, tile, 0)
@@ -236,10 +240,10 @@ class _MacroKernel:
     def _full_tile(self, address: Value, columns: Columns, m: Value, n: Value) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied."""
         code, width, lanes = self.code, columns.columns, self.lanes
-        row = self.result.row(m)
+        places = self.result.places(m, self.kernel.vectors, lanes, self.kernel.store)
 
         def prefetch(column: Value, count: int) -> None:
-            self.result.prefetch(row, code.add(n, column), count, self.kernel.vectors, lanes)
+            self.result.prefetch(places, code.add(n, column), count, lanes)
 
         # Where K is short and nothing is packed, C is small, and in the cache already.
         errand = prefetch if self.kernel.a == "packed" or self.kernel.batch_reduce else None
@@ -249,7 +253,7 @@ class _MacroKernel:
                 self.buffer.put(sums, 0, width, lanes)
                 self._flush(m, code.int(self.mr), n, code.int(width))
             with otherwise:
-                self.result.store(sums, row, n, width, lanes)
+                self.result.store(sums, places, n, lanes)
 
     def _left_rows(self, address: Value, columns: Columns, left: Value) -> None:
         """Fewer rows than a tile has, into the buffer. A panel is padded, so that its vectors are

@@ -12,7 +12,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
 Access = Literal["packed", "direct", "consecutive"]
-Store = Literal["columns", "scatter"]
+Store = Literal["columns", "runs", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
 EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
@@ -29,7 +29,10 @@ class GemmWord(IntEnum):
     gaps; 0: none (direct, batch-reduce).
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
-    absolute position; a block starts at a multiple of them (store="scatter").
+    absolute position; a block starts at a multiple of them (not store="columns").
+    C_M_RUNS: of the rows of every vector how many belong to its first run in C, that run's offset,
+    and what the offset of the first row would be if it belonged to the next run; by absolute
+    position, as the chunks (store="runs").
     C_M_TABLE: offset of every row of C, by absolute position; the rows of a tile are consecutive
     (store="columns").
     """
@@ -46,9 +49,10 @@ class GemmWord(IntEnum):
     C_N_TABLE = 9
     C_M_CHUNKS = 10
     C_M_BEGIN = 11
-    C_M_TABLE = 12
-    B_NEXT = 13
-    WORDS = 14
+    C_M_RUNS = 12
+    C_M_TABLE = 13
+    B_NEXT = 14
+    WORDS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class GemmKernel:
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
-    store: "columns" where rows are consecutive in C, "scatter" where a chunk table says which are.
+    store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
+    belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
     """
 
     dtype: str
@@ -86,3 +91,9 @@ class GemmKernel:
     def rows(self, target: Target) -> int:
         """Rows of a tile: the width of a packed panel of A."""
         return self.vectors * self.lanes(target)
+
+
+def masks_stores(dtype: str, target: Target) -> bool:
+    """Whether parts of vectors are stored at no cost, so that there are kernels that store runs."""
+    kind = element(dtype)
+    return target.free_masks and kind.vectorises and kind.part in target.masked

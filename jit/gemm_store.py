@@ -4,14 +4,17 @@ While the frame's FIRST is 1, this is the only or the first block of K: C is sca
 read at all where the call says that beta is zero. Later blocks of K add to C.
 
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
-consecutive in C, alpha one, beta zero or not the first block of K. Everything else (edges, scalars,
-rows of C that are scattered) goes through a buffer on the stack and `Flush`, one small function of
-loops that all tiles of a kernel share.
+consecutive in C, or lie in runs no shorter than a vector, alpha one, beta zero or not the first
+block of K. Everything else (edges, scalars, rows of C that are scattered) goes through a buffer on
+the stack and `Flush`, one small function of loops that all tiles of a kernel share. Its loads wait
+until what was put there is in L1, behind stores to C that may have to wait for memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -21,8 +24,18 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
-from tensorop.jit.gemm_abi import GemmWord
+from tensorop.jit.gemm_abi import GemmWord, Store
 from tensorop.jit.slots import AxisSlot, Slot
+
+
+class Place(NamedTuple):
+    """Where the rows of a vector lie in C, as bytes from a column's beginning: `length` of them
+    from `first` on, and the others where they would if the first one were at `second`. length: None
+    where all belong together."""
+
+    first: Value
+    length: Value | None = None
+    second: Value | None = None
 
 
 class Result:
@@ -45,10 +58,25 @@ class Result:
 
     def row(self, index: Value) -> Value:
         """Byte offset of a row, counted from the block's first, where a tile's are consecutive."""
+        return self.code.word(self._by_row(GemmWord.C_M_TABLE), self._position(index))
+
+    def places(self, index: Value, vectors: int, lanes: int, store: Store) -> list[Place]:
+        """The vectors of a tile that begins with a row, counted from the block's first."""
         code = self.code
-        start = code.word(code.frame, Frame.START + AxisSlot.M)
-        table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
-        return code.word(table, code.add(start, index))
+        if store == "columns":
+            row, size = self.row(index), lanes * self.element.size
+            return [Place(code.add(row, vector * size)) for vector in range(vectors)]
+        record = code.builder.udiv(self._position(index), code.int(lanes))
+        record = code.at(self._by_row(GemmWord.C_M_RUNS), code.mul(record, 3 * WORD_BYTES))
+        words = [[code.word(record, 3 * vector + i) for i in range(3)] for vector in range(vectors)]
+        return [Place(first, length, second) for length, first, second in words]
+
+    def _by_row(self, table: GemmWord) -> Value:
+        return self.code.pointer(self.code.descriptor, table)
+
+    def _position(self, index: Value) -> Value:
+        """Absolute position of a row, counted from the block's first."""
+        return self.code.add(self.code.word(self.code.frame, Frame.START + AxisSlot.M), index)
 
     def column(self, index: Value) -> Value:
         """Address of a column, counted from the block's first."""
@@ -67,54 +95,70 @@ class Result:
         scales_out = self.code.builder.and_(self.first, self.reads_out)
         return self.code.builder.or_(self.scales, scales_out)
 
-    def prefetch(self, row: Value, column: Value, columns: int, vectors: int, lanes: int) -> None:
-        """Ask for a tile of C in time for its store."""
-        code, rows = self.code, self.code.at(self.out, row)
+    def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
+        """Ask for a tile of C in time for its store: the line of the last row of every vector."""
+        code, last = self.code, (lanes - 1) * self.element.size
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         for n in range(columns):
-            address = code.at(rows, code.word(table, n))
-            for vector in range(vectors):
-                code.prefetch(code.at(address, vector * lanes * self.element.size))
+            address = code.at(self.out, code.word(table, n))
+            for first, _, second in places:
+                code.prefetch(code.at(address, first if second is None else code.add(second, last)))
 
     def store(
-        self, sums: Sequence[Number], row: Value, column: Value, columns: int, lanes: int
+        self, sums: Sequence[Number], places: Sequence[Place], column: Value, lanes: int
     ) -> None:
-        """Overwrite C by a full tile, or add it: `row` in bytes, rows consecutive, no scalars."""
+        """Overwrite C by a full tile, or add it: no scalars."""
+        store = partial(self._store, sums, places, column, lanes)
         with self.code.either(self.first) as (overwrites, adds):
             for branch, reads in ((overwrites, False), (adds, True)):
                 with branch:
                     if self.epilogue == "none":
-                        self._store(sums, row, column, columns, lanes, reads, finishes=False)
+                        store(adds=reads, finishes=False)
                         continue
                     with self.code.either(self.last) as (then, otherwise):
                         with then:
-                            self._store(sums, row, column, columns, lanes, reads, finishes=True)
+                            store(adds=reads, finishes=True)
                         with otherwise:
-                            self._store(sums, row, column, columns, lanes, reads, finishes=False)
+                            store(adds=reads, finishes=False)
 
     def _store(
         self,
         sums: Sequence[Number],
-        row: Value,
+        places: Sequence[Place],
         column: Value,
-        columns: int,
         lanes: int,
+        *,
         adds: bool,
         finishes: bool,
     ) -> None:
-        code, vectors = self.code, len(sums) // columns
+        code, vectors = self.code, len(places)
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         stored = Arithmetic(code, self.element, lanes)
         summed = Arithmetic(code, self.element.accumulator, lanes)
-        out = code.at(self.out, row)
-        for i in range(columns):
-            address = code.at(out, code.word(table, i))
-            for vector, number in enumerate(sums[i * vectors : (i + 1) * vectors]):
-                place = code.at(address, vector * lanes * self.element.size)
-                total = summed.add(stored.load(place), number) if adds else number
-                if finishes:
-                    total = UNARY_FUNCTIONS[self.epilogue](summed, total)
-                stored.store(total, place)
+
+        def put(i: int, at: Value, count: Value | None = None, behind: bool = False) -> None:
+            place = code.at(code.at(self.out, code.word(table, i // vectors)), at)
+            total = sums[i]
+            if adds:
+                total = summed.add(stored.load(place, count, behind=behind), total)
+            if finishes:
+                total = UNARY_FUNCTIONS[self.epilogue](summed, total)
+            stored.store(total, place, count, behind=behind)
+
+        if all(place.length is None for place in places):
+            for i in range(len(sums)):
+                put(i, places[i % vectors].first)
+            return
+        for vector, (first, length, second) in enumerate(places):
+            assert length is not None and second is not None
+            with code.either(code.equal(length, lanes)) as (together, apart):
+                with together:
+                    for i in range(vector, len(sums), vectors):
+                        put(i, first)
+                with apart:
+                    for i in range(vector, len(sums), vectors):
+                        put(i, first, length)
+                        put(i, second, length, behind=True)
 
 
 class Buffer:
@@ -144,19 +188,19 @@ class Flush:
     """Generator of the function that stores a buffer.
 
     `flush(descriptor, frame, buffer, m, rows, column, columns)`: the first `columns` columns and
-    `rows` rows of the buffer are C's from row `m` and column `column` of the block on. With
-    `scattered`, they are the first ones of a granule of C's chunks.
+    `rows` rows of the buffer are C's from row `m` and column `column` of the block on. If not
+    `consecutive`, they are the first ones of a granule of C's chunks.
     """
 
     TYPE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, WORD, WORD, WORD, WORD])
 
     def __init__(
-        self, code: Code, element: Element, epilogue: str, rows: int, lanes: int, scattered: bool
+        self, code: Code, element: Element, epilogue: str, rows: int, lanes: int, consecutive: bool
     ) -> None:
         self.code = Code(code.target, f"{code.function.name}_flush", self.TYPE, code.module)
         self.code.function.linkage = "internal"
         self.name, self.rows, self.lanes = self.code.function.name, rows, lanes
-        self.element, self.epilogue, self.scattered = element, epilogue, scattered
+        self.element, self.epilogue, self.consecutive = element, epilogue, consecutive
 
     def generate(self) -> None:
         code = self.code
@@ -165,10 +209,10 @@ class Flush:
         self.table = code.at(result.column_table, code.mul(column, WORD_BYTES))
         self.needs_scalars = result.needs_scalars()
         self.reads = code.builder.or_(code.builder.not_(result.first), result.reads_out)
-        if self.scattered:
-            self._store_chunks(m, rows)
-        else:
+        if self.consecutive:
             self._store_run(code.int(0), result.row(m), rows)
+        else:
+            self._store_chunks(m, rows)
         code.finish()
 
     def _store_chunks(self, m: Value, rows: Value) -> None:
@@ -194,10 +238,10 @@ class Flush:
         if self.lanes == 1:
             return
         rest = code.sub(length, whole)
-        if self.scattered:  # where single rows are many
+        if not self.consecutive:  # where single rows are many
             with code.when(code.equal(rest, 1)):
                 self._store_vectors(row, offset, whole, None, 1)
-        with code.when(code.less(1 if self.scattered else 0, rest)):
+        with code.when(code.less(0 if self.consecutive else 1, rest)):
             self._store_vectors(row, offset, whole, rest, self.lanes)
 
     def _store_vectors(

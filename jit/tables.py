@@ -70,3 +70,29 @@ def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> 
     begin = np.empty(-(-size // granule) + 1, np.int64)
     begin[:-1], begin[-1] = np.searchsorted(first, position[::granule]), len(first)
     return records, begin
+
+
+def pairs(offsets: Words, itemsize: int, lanes: int) -> Words:
+    """The two runs that every `lanes` positions belong to, of runs no shorter than that.
+
+    Parameters
+    ----------
+    offsets : byte offset of every position, shape (size,)
+    itemsize : bytes from one element of a run to the next
+    lanes : positions that are taken together
+
+    Returns
+    -------
+    (n, 3): how many of them belong to the first run, the offset of the first one, and the offset
+    that it would have if it belonged to the second run
+
+    Examples
+    --------
+    >>> pairs(np.array([0, 4, 8, 120, 124, 128]), 4, lanes=2).tolist()
+    [[2, 0, 0], [1, 8, 116], [2, 124, 124]]
+    """
+    records, begin = chunks(offsets, itemsize, lanes, lanes)
+    first, last = records[begin[:-1]], records[begin[1:] - 1]
+    alone = begin[1:] - begin[:-1] == 1
+    before = last[:, 0] % lanes * itemsize
+    return np.stack([np.where(alone, lanes, first[:, 2]), first[:, 1], last[:, 1] - before], axis=1)

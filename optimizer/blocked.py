@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store
+from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.balance import balanced, call_work, ceiling
@@ -201,7 +201,7 @@ def blocked(
         tile.columns,
         "packed",
         "consecutive" if lies else "packed",
-        _store(axes, op, rows),
+        _store(axes, op, rows, rows // tile.vectors, machine),
         epilogue=epilogue_of(op),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
@@ -255,11 +255,14 @@ def kernel_dtype(op: TensorOp) -> str:
     return f"u{op.dtype}" if unsigned else op.dtype
 
 
-def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int) -> Store:
-    """How tiles reach out: as columns where the rows of every panel are consecutive in it."""
+def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int, lanes: int, machine: Machine) -> Store:
+    """How tiles reach out: as columns where the rows of every panel are consecutive in it, as runs
+    where these are no shorter than vectors, which are then stored in two parts."""
     m = next(a for a in axes if a.name == "M")
     run = m.unit_run(op.out)
-    return "columns" if run >= m.size or run % rows == 0 else "scatter"
+    if run >= m.size or run % rows == 0:
+        return "columns"
+    return "runs" if run >= lanes and masks_stores(op.dtype, machine.target) else "scatter"
 
 
 def _evenness(size: int, lanes: int, threads: int) -> float:

@@ -15,6 +15,7 @@ from math import ceil, prod
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
+from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.items import Items
@@ -58,6 +59,7 @@ SPREAD = 0.75  # an element that is multiplied into one such vector only
 BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does not hide
 STORED = 4.0  # a vector of a finished column; CUT: where columns end within vectors
 CUT = 11.5
+IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector
 PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
 RUN = 4.4
@@ -431,7 +433,8 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
     run = output_axis(op, DimType.M).unit_run(op.out)
     pieces = m / run * PIECE
     if run >= min(m, lanes):
-        pieces = vectors * (STORED if run >= m or run % lanes == 0 else CUT)
+        cut = IN_RUNS if masks_stores(op.dtype, machine.target) else CUT
+        pieces = vectors * (STORED if run >= m or run % lanes == 0 else cut)
     if items == 1:
         pieces += m / _stored_together(op, lanes) * FAR * _far(op, op.out, machine)
     sizes = ((0, DimType.M), (1, DimType.N))[: 1 if lies else 2]

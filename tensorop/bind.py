@@ -22,7 +22,7 @@ from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks
+from tensorop.jit.tables import Words, chunks, pairs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -218,12 +218,13 @@ class _Binder(CopyWords):
             words[d.B_NEXT] = self._next_block(call)
         out = self.op.out
         words[d.C_N_TABLE], words[d.C_M_TABLE] = self._table(n, out), self._table(m, out)
-        if kernel.store == "scatter":
-            size = self._element(out).size
-            rows = kernel.rows(self.target)
-            records, begin = chunks(self._offsets(m, out), size, kernel.lanes(self.target), rows)
+        if kernel.store != "columns":
+            size, lanes = self._element(out).size, kernel.lanes(self.target)
+            records, begin = chunks(self._offsets(m, out), size, lanes, kernel.rows(self.target))
             words[d.C_M_CHUNKS] = self.image.keep(records)
             words[d.C_M_BEGIN] = self.image.keep(begin)
+            if kernel.store == "runs":
+                words[d.C_M_RUNS] = self.image.keep(pairs(self._offsets(m, out), size, lanes))
         return words
 
     def _next_block(self, call: Call) -> int:

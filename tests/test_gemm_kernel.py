@@ -16,11 +16,11 @@ from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import assembly, load_object, object_code
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
-from tensorop.jit.tables import chunks
+from tensorop.jit.tables import chunks, pairs
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
@@ -158,7 +158,7 @@ class Call:
         d, case = GemmWord, self.case
         size = numpy_dtype(self.dtype).itemsize
         start_m, start_n = case.start[0] * self.mr, case.start[1] * self.nr
-        scatter = self.kernel.store == "scatter"
+        scatter = self.kernel.store != "columns"
         rows = (start_m + case.m) if scatter else case.m
         columns = start_n + case.n
         starts = np.arange(0, rows, case.run)
@@ -187,6 +187,9 @@ class Call:
             longest = int(self.rng.choice([self.kernel.lanes(self.target), self.mr]))
             records, begin = chunks(row_at * size, size, longest, self.mr)
             self.words[d.C_M_CHUNKS], self.words[d.C_M_BEGIN] = map(self._keep, (records, begin))
+            if self.kernel.store == "runs":
+                runs = pairs(row_at * size, size, self.kernel.lanes(self.target))
+                self.words[d.C_M_RUNS] = self._keep(runs)
         else:
             rows = np.arange(start_m + len(self.block)) - start_m
             self.words[d.C_M_TABLE] = self._keep(rows * size)
@@ -319,14 +322,43 @@ def test_scattered_output(dtype: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float64", "int8", "bool", "bfloat16", "float16", "complex64", "clongdouble"],
+)
+def test_output_in_runs(dtype: str, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    kernel = GemmKernel(dtype, *tile, store="runs")
+    if not masks_stores(dtype, target):
+        with pytest.raises(ValueError, match="no masks"):
+            generate(kernel, target)
+        return
+    lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
+    cases = [
+        Case(2 * mr + 3, 2 * nr + 1, k, run=run, first=first, beta=beta, start=start, at_end=end)
+        for run, k, first, beta, start, end in (
+            (lanes, 1, True, None, (0, 0), True),
+            (lanes + 1, 7, False, None, (1, 1), True),
+            (2 * lanes - 1, 90, True, None, (0, 2), False),
+            (mr + 5, 9, True, 2, (2, 0), True),
+            (mr, 100, False, None, (1, 0), True),
+            (9 * mr, 3, True, None, (0, 0), False),
+        )
+    ]
+    check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float16"])
-@pytest.mark.parametrize("store", ["columns", "scatter"])
+@pytest.mark.parametrize("store", ["columns", "runs", "scatter"])
 def test_epilogue_after_the_last_block_only(dtype: str, store: Any, target: Target) -> None:
+    if store == "runs" and not masks_stores(dtype, target):
+        store = "scatter"
     tile = tiles(target, element(dtype))[0]
     kernel = GemmKernel(dtype, *tile, store=store, epilogue="relu")
     ways = [(first, last) for first in (True, False) for last in (True, False)]
     for size in sizes(kernel, target)[1:3]:
-        cases = (Case(*size, first=first, last=last) for first, last in ways)
+        cases = (Case(*size, first=first, last=last, run=70) for first, last in ways)
         check(kernel, target, *cases, Case(*size, alpha=2), Case(*size, beta=2, last=False))
 
 

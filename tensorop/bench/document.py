@@ -22,8 +22,8 @@ _INTRODUCTION = """\
 
 Made by the command `report` from the JSON of the runs below; docs/benchmarks.md says how
 each figure comes about. A ratio is how many times as long the best peer takes, in the same rounds:
-above 1, tensorop is faster. `out=` compares tensorop writing into a given array with peers doing so
-or returning a new one, whichever is faster.
+above 1, tensorop is faster. tensorop returns a new array, peers do so or write into a given one,
+whichever they do faster; `out=` compares writing into a given array, among those who can.
 """
 
 

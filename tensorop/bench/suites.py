@@ -102,13 +102,12 @@ class Row:
         return self.error <= 1
 
     def ratios(self, out: str = "") -> dict[str, float]:
-        """How many times as long each peer takes for a new array; with `OUT`, to our writing into a
-        given array: in whichever way it is faster, as not all have both, and some allocate faster.
-        """
+        """How many times as long each peer takes as our call for a new array, in whichever way the
+        peer is faster; with `OUT`, of those who have it, everyone writing into a given array."""
         ours = self.seconds.get(OURS + out, ())
         peers = [n for n in self.seconds if n not in (ROOF, OURS) and not n.endswith(OUT)]
-        ways = {name: {name, name + out} & self.seconds.keys() for name in peers}
-        return {n: min(ratio(self.seconds[way], ours) for way in ways[n]) for n in peers}
+        ways = {name: {name + out, name + OUT} & self.seconds.keys() for name in peers}
+        return {n: min(ratio(self.seconds[way], ours) for way in ways[n]) for n in peers if ways[n]}
 
     def best_peer(self, out: str = "") -> tuple[str, float] | None:
         """The fastest peer and how many times as long it takes, as `ratios`; None where there is
@@ -117,7 +116,9 @@ class Row:
         return min(ratios.items(), key=lambda item: item[1]) if ratios else None
 
     def peer_time(self, name: str) -> float:
-        return statistics.median(self.seconds[name])
+        """Seconds a call of a peer, in the way it is faster."""
+        ways = {name, name + OUT} & self.seconds.keys()
+        return min(statistics.median(self.seconds[way]) for way in ways)
 
 
 def cases_of(options: Options) -> list[Case] | list[Operation]:

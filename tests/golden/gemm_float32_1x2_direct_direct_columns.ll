@@ -65,7 +65,7 @@ body:
   %v56 = icmp slt i64 0, %v55
   br i1 %v56, label %"loop", label %"done"
 loop:
-  %v57 = phi i64 [0, %"body"], [%v311, %"done.1.endif"]
+  %v57 = phi i64 [0, %"body"], [%v313, %"done.1.endif"]
   %v58 = mul i64 %v57, %v52
   %v59 = getelementptr i8, ptr %v42, i64 %v58
   %v60 = mul i64 %v57, 2
@@ -73,30 +73,30 @@ loop:
   %v62 = icmp slt i64 0, %v61
   br i1 %v62, label %"loop.1", label %"done.1"
 done:
-  %v313 = mul i64 %v55, 2
-  %v314 = mul i64 %v55, %v52
-  %v315 = getelementptr i8, ptr %v42, i64 %v314
-  %v316 = icmp slt i64 %v313, %v4
-  br i1 %v316, label %"loop.7", label %"done.7"
+  %v315 = mul i64 %v55, 2
+  %v316 = mul i64 %v55, %v52
+  %v317 = getelementptr i8, ptr %v42, i64 %v316
+  %v318 = icmp slt i64 %v315, %v4
+  br i1 %v318, label %"loop.7", label %"done.7"
 loop.1:
-  %v63 = phi i64 [0, %"loop"], [%v195, %"done.3.endif"]
+  %v63 = phi i64 [0, %"loop"], [%v197, %"done.3.endif"]
   %v64 = mul i64 %v63, 64
   %v65 = getelementptr i8, ptr %v38, i64 %v64
   %v66 = mul i64 %v63, 16
-  %v67 = getelementptr i64, ptr %"frame", i64 8
-  %v68 = load i64, ptr %v67, align 8
-  %v69 = getelementptr i64, ptr %"descriptor", i64 12
-  %v70 = load ptr, ptr %v69, align 8
-  %v71 = add i64 %v68, %v66
-  %v72 = getelementptr i64, ptr %v70, i64 %v71
+  %v67 = getelementptr i64, ptr %"descriptor", i64 13
+  %v68 = load ptr, ptr %v67, align 8
+  %v69 = getelementptr i64, ptr %"frame", i64 8
+  %v70 = load i64, ptr %v69, align 8
+  %v71 = add i64 %v70, %v66
+  %v72 = getelementptr i64, ptr %v68, i64 %v71
   %v73 = load i64, ptr %v72, align 8
   %v74 = and i64 %v6, -4
   %v75 = icmp slt i64 0, %v74
   br i1 %v75, label %"loop.2", label %"done.2"
 done.1:
-  %v197 = mul i64 %v61, 16
-  %v198 = icmp slt i64 %v197, %v2
-  br i1 %v198, label %"done.1.if", label %"done.1.endif"
+  %v199 = mul i64 %v61, 16
+  %v200 = icmp slt i64 %v199, %v2
+  br i1 %v200, label %"done.1.if", label %"done.1.endif"
 loop.2:
   %v76 = phi i64 [0, %"loop.1"], [%v136, %"loop.2"]
   %v77 = phi ptr [%v65, %"loop.1"], [%v135, %"loop.2"]
@@ -215,275 +215,277 @@ done.3.if:
 done.3.else:
   br i1 %v29, label %"done.3.else.if", label %"done.3.else.else"
 done.3.endif:
-  %v195 = add i64 %v63, 1
-  %v196 = icmp slt i64 %v195, %v61
-  br i1 %v196, label %"loop.1", label %"done.1"
+  %v197 = add i64 %v63, 1
+  %v198 = icmp slt i64 %v197, %v61
+  br i1 %v198, label %"loop.1", label %"done.1"
 done.3.else.if:
   %v173 = mul i64 %v60, 8
   %v174 = getelementptr i8, ptr %v19, i64 %v173
-  %v175 = getelementptr i8, ptr %v13, i64 %v73
-  %v176 = getelementptr i64, ptr %v174, i64 0
-  %v177 = load i64, ptr %v176, align 8
-  %v178 = getelementptr i8, ptr %v175, i64 %v177
+  %v175 = getelementptr i64, ptr %v174, i64 0
+  %v176 = load i64, ptr %v175, align 8
+  %v177 = getelementptr i8, ptr %v13, i64 %v176
+  %v178 = getelementptr i8, ptr %v177, i64 %v73
   store <16 x float> %v168, ptr %v178, align 1
   %v179 = getelementptr i64, ptr %v174, i64 1
   %v180 = load i64, ptr %v179, align 8
-  %v181 = getelementptr i8, ptr %v175, i64 %v180
-  store <16 x float> %v169, ptr %v181, align 1
+  %v181 = getelementptr i8, ptr %v13, i64 %v180
+  %v182 = getelementptr i8, ptr %v181, i64 %v73
+  store <16 x float> %v169, ptr %v182, align 1
   br label %"done.3.else.endif"
 done.3.else.else:
-  %v182 = mul i64 %v60, 8
-  %v183 = getelementptr i8, ptr %v19, i64 %v182
-  %v184 = getelementptr i8, ptr %v13, i64 %v73
-  %v185 = getelementptr i64, ptr %v183, i64 0
+  %v183 = mul i64 %v60, 8
+  %v184 = getelementptr i8, ptr %v19, i64 %v183
+  %v185 = getelementptr i64, ptr %v184, i64 0
   %v186 = load i64, ptr %v185, align 8
-  %v187 = getelementptr i8, ptr %v184, i64 %v186
-  %v188 = load <16 x float>, ptr %v187, align 1
-  %v189 = fadd <16 x float> %v188, %v168
-  store <16 x float> %v189, ptr %v187, align 1
-  %v190 = getelementptr i64, ptr %v183, i64 1
-  %v191 = load i64, ptr %v190, align 8
-  %v192 = getelementptr i8, ptr %v184, i64 %v191
-  %v193 = load <16 x float>, ptr %v192, align 1
-  %v194 = fadd <16 x float> %v193, %v169
-  store <16 x float> %v194, ptr %v192, align 1
+  %v187 = getelementptr i8, ptr %v13, i64 %v186
+  %v188 = getelementptr i8, ptr %v187, i64 %v73
+  %v189 = load <16 x float>, ptr %v188, align 1
+  %v190 = fadd <16 x float> %v189, %v168
+  store <16 x float> %v190, ptr %v188, align 1
+  %v191 = getelementptr i64, ptr %v184, i64 1
+  %v192 = load i64, ptr %v191, align 8
+  %v193 = getelementptr i8, ptr %v13, i64 %v192
+  %v194 = getelementptr i8, ptr %v193, i64 %v73
+  %v195 = load <16 x float>, ptr %v194, align 1
+  %v196 = fadd <16 x float> %v195, %v169
+  store <16 x float> %v196, ptr %v194, align 1
   br label %"done.3.else.endif"
 done.3.else.endif:
   br label %"done.3.endif"
 done.1.if:
-  %v199 = sub i64 %v2, %v197
-  %v200 = mul i64 %v61, 64
-  %v201 = getelementptr i8, ptr %v38, i64 %v200
-  %v202 = icmp slt i64 0, %v199
-  br i1 %v202, label %"loop.4", label %"done.4"
+  %v201 = sub i64 %v2, %v199
+  %v202 = mul i64 %v61, 64
+  %v203 = getelementptr i8, ptr %v38, i64 %v202
+  %v204 = icmp slt i64 0, %v201
+  br i1 %v204, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v311 = add i64 %v57, 1
-  %v312 = icmp slt i64 %v311, %v55
-  br i1 %v312, label %"loop", label %"done"
+  %v313 = add i64 %v57, 1
+  %v314 = icmp slt i64 %v313, %v55
+  br i1 %v314, label %"loop", label %"done"
 loop.4:
-  %v203 = phi i64 [0, %"done.1.if"], [%v309, %"done.6"]
-  %v204 = sub i64 %v199, %v203
-  %v205 = icmp slt i64 16, %v204
-  %v206 = select i1 %v205, i64 16, i64 %v204
-  %v207 = mul i64 %v203, 4
-  %v208 = getelementptr i8, ptr %v201, i64 %v207
-  %v209 = and i64 %v6, -4
-  %v210 = icmp slt i64 0, %v209
-  br i1 %v210, label %"loop.5", label %"done.5"
+  %v205 = phi i64 [0, %"done.1.if"], [%v311, %"done.6"]
+  %v206 = sub i64 %v201, %v205
+  %v207 = icmp slt i64 16, %v206
+  %v208 = select i1 %v207, i64 16, i64 %v206
+  %v209 = mul i64 %v205, 4
+  %v210 = getelementptr i8, ptr %v203, i64 %v209
+  %v211 = and i64 %v6, -4
+  %v212 = icmp slt i64 0, %v211
+  br i1 %v212, label %"loop.5", label %"done.5"
 done.4:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v197, i64 %v199, i64 %v60, i64 2)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v199, i64 %v201, i64 %v60, i64 2)
   br label %"done.1.endif"
 loop.5:
-  %v211 = phi i64 [0, %"loop.4"], [%v270, %"loop.5"]
-  %v212 = phi ptr [%v208, %"loop.4"], [%v269, %"loop.5"]
-  %v213 = phi ptr [%v59, %"loop.4"], [%v268, %"loop.5"]
-  %v214 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v262, %"loop.5"]
-  %v215 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v267, %"loop.5"]
-  %v216 = call ptr asm  "", "=r,0"(ptr %v212)
-  %v217 = call ptr asm  "", "=r,0"(ptr %v213)
-  %v218 = trunc i64 %v206 to i32
-  %v219 = insertelement <16 x i32> poison, i32 %v218, i32 0
-  %v220 = shufflevector <16 x i32> %v219, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v221 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v220
-  %v222 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v216, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
-  %v223 = load float, ptr %v217, align 1
-  %v224 = insertelement <16 x float> poison, float %v223, i32 0
-  %v225 = shufflevector <16 x float> %v224, <16 x float> poison, <16 x i32> zeroinitializer
-  %v226 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v222, <16 x float> %v225, <16 x float> %v214)
-  %v227 = getelementptr [1 x i8], ptr %v217, i64 %v51
-  %v228 = load float, ptr %v227, align 1
-  %v229 = insertelement <16 x float> poison, float %v228, i32 0
-  %v230 = shufflevector <16 x float> %v229, <16 x float> poison, <16 x i32> zeroinitializer
-  %v231 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v222, <16 x float> %v230, <16 x float> %v215)
-  %v232 = getelementptr i8, ptr %v217, i64 %v49
-  %v233 = getelementptr [1 x i8], ptr %v216, i64 %v44
-  %v234 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v233, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
-  %v235 = load float, ptr %v232, align 1
-  %v236 = insertelement <16 x float> poison, float %v235, i32 0
-  %v237 = shufflevector <16 x float> %v236, <16 x float> poison, <16 x i32> zeroinitializer
-  %v238 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v234, <16 x float> %v237, <16 x float> %v226)
-  %v239 = getelementptr [1 x i8], ptr %v232, i64 %v51
-  %v240 = load float, ptr %v239, align 1
-  %v241 = insertelement <16 x float> poison, float %v240, i32 0
-  %v242 = shufflevector <16 x float> %v241, <16 x float> poison, <16 x i32> zeroinitializer
-  %v243 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v234, <16 x float> %v242, <16 x float> %v231)
-  %v244 = getelementptr i8, ptr %v232, i64 %v49
-  %v245 = getelementptr [2 x i8], ptr %v216, i64 %v44
-  %v246 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v245, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
-  %v247 = load float, ptr %v244, align 1
-  %v248 = insertelement <16 x float> poison, float %v247, i32 0
-  %v249 = shufflevector <16 x float> %v248, <16 x float> poison, <16 x i32> zeroinitializer
-  %v250 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v246, <16 x float> %v249, <16 x float> %v238)
-  %v251 = getelementptr [1 x i8], ptr %v244, i64 %v51
-  %v252 = load float, ptr %v251, align 1
-  %v253 = insertelement <16 x float> poison, float %v252, i32 0
-  %v254 = shufflevector <16 x float> %v253, <16 x float> poison, <16 x i32> zeroinitializer
-  %v255 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v246, <16 x float> %v254, <16 x float> %v243)
-  %v256 = getelementptr i8, ptr %v244, i64 %v49
-  %v257 = getelementptr [1 x i8], ptr %v216, i64 %v45
-  %v258 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v257, i32 1, <16 x i1> %v221, <16 x float> zeroinitializer)
-  %v259 = load float, ptr %v256, align 1
-  %v260 = insertelement <16 x float> poison, float %v259, i32 0
-  %v261 = shufflevector <16 x float> %v260, <16 x float> poison, <16 x i32> zeroinitializer
-  %v262 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v258, <16 x float> %v261, <16 x float> %v250)
-  %v263 = getelementptr [1 x i8], ptr %v256, i64 %v51
-  %v264 = load float, ptr %v263, align 1
-  %v265 = insertelement <16 x float> poison, float %v264, i32 0
-  %v266 = shufflevector <16 x float> %v265, <16 x float> poison, <16 x i32> zeroinitializer
-  %v267 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v258, <16 x float> %v266, <16 x float> %v255)
-  %v268 = getelementptr i8, ptr %v256, i64 %v49
-  %v269 = getelementptr [4 x i8], ptr %v216, i64 %v44
-  %v270 = add i64 %v211, 4
-  %v271 = icmp slt i64 %v270, %v209
-  br i1 %v271, label %"loop.5", label %"done.5"
+  %v213 = phi i64 [0, %"loop.4"], [%v272, %"loop.5"]
+  %v214 = phi ptr [%v210, %"loop.4"], [%v271, %"loop.5"]
+  %v215 = phi ptr [%v59, %"loop.4"], [%v270, %"loop.5"]
+  %v216 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v264, %"loop.5"]
+  %v217 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
+  %v218 = call ptr asm  "", "=r,0"(ptr %v214)
+  %v219 = call ptr asm  "", "=r,0"(ptr %v215)
+  %v220 = trunc i64 %v208 to i32
+  %v221 = insertelement <16 x i32> poison, i32 %v220, i32 0
+  %v222 = shufflevector <16 x i32> %v221, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v223 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v222
+  %v224 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v218, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
+  %v225 = load float, ptr %v219, align 1
+  %v226 = insertelement <16 x float> poison, float %v225, i32 0
+  %v227 = shufflevector <16 x float> %v226, <16 x float> poison, <16 x i32> zeroinitializer
+  %v228 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v227, <16 x float> %v216)
+  %v229 = getelementptr [1 x i8], ptr %v219, i64 %v51
+  %v230 = load float, ptr %v229, align 1
+  %v231 = insertelement <16 x float> poison, float %v230, i32 0
+  %v232 = shufflevector <16 x float> %v231, <16 x float> poison, <16 x i32> zeroinitializer
+  %v233 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v232, <16 x float> %v217)
+  %v234 = getelementptr i8, ptr %v219, i64 %v49
+  %v235 = getelementptr [1 x i8], ptr %v218, i64 %v44
+  %v236 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v235, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
+  %v237 = load float, ptr %v234, align 1
+  %v238 = insertelement <16 x float> poison, float %v237, i32 0
+  %v239 = shufflevector <16 x float> %v238, <16 x float> poison, <16 x i32> zeroinitializer
+  %v240 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v239, <16 x float> %v228)
+  %v241 = getelementptr [1 x i8], ptr %v234, i64 %v51
+  %v242 = load float, ptr %v241, align 1
+  %v243 = insertelement <16 x float> poison, float %v242, i32 0
+  %v244 = shufflevector <16 x float> %v243, <16 x float> poison, <16 x i32> zeroinitializer
+  %v245 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v244, <16 x float> %v233)
+  %v246 = getelementptr i8, ptr %v234, i64 %v49
+  %v247 = getelementptr [2 x i8], ptr %v218, i64 %v44
+  %v248 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v247, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
+  %v249 = load float, ptr %v246, align 1
+  %v250 = insertelement <16 x float> poison, float %v249, i32 0
+  %v251 = shufflevector <16 x float> %v250, <16 x float> poison, <16 x i32> zeroinitializer
+  %v252 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v251, <16 x float> %v240)
+  %v253 = getelementptr [1 x i8], ptr %v246, i64 %v51
+  %v254 = load float, ptr %v253, align 1
+  %v255 = insertelement <16 x float> poison, float %v254, i32 0
+  %v256 = shufflevector <16 x float> %v255, <16 x float> poison, <16 x i32> zeroinitializer
+  %v257 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v256, <16 x float> %v245)
+  %v258 = getelementptr i8, ptr %v246, i64 %v49
+  %v259 = getelementptr [1 x i8], ptr %v218, i64 %v45
+  %v260 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v259, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
+  %v261 = load float, ptr %v258, align 1
+  %v262 = insertelement <16 x float> poison, float %v261, i32 0
+  %v263 = shufflevector <16 x float> %v262, <16 x float> poison, <16 x i32> zeroinitializer
+  %v264 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v260, <16 x float> %v263, <16 x float> %v252)
+  %v265 = getelementptr [1 x i8], ptr %v258, i64 %v51
+  %v266 = load float, ptr %v265, align 1
+  %v267 = insertelement <16 x float> poison, float %v266, i32 0
+  %v268 = shufflevector <16 x float> %v267, <16 x float> poison, <16 x i32> zeroinitializer
+  %v269 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v260, <16 x float> %v268, <16 x float> %v257)
+  %v270 = getelementptr i8, ptr %v258, i64 %v49
+  %v271 = getelementptr [4 x i8], ptr %v218, i64 %v44
+  %v272 = add i64 %v213, 4
+  %v273 = icmp slt i64 %v272, %v211
+  br i1 %v273, label %"loop.5", label %"done.5"
 done.5:
-  %v272 = phi ptr [%v208, %"loop.4"], [%v269, %"loop.5"]
-  %v273 = phi ptr [%v59, %"loop.4"], [%v268, %"loop.5"]
-  %v274 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v262, %"loop.5"]
-  %v275 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v267, %"loop.5"]
-  %v276 = icmp slt i64 %v209, %v6
-  br i1 %v276, label %"loop.6", label %"done.6"
+  %v274 = phi ptr [%v210, %"loop.4"], [%v271, %"loop.5"]
+  %v275 = phi ptr [%v59, %"loop.4"], [%v270, %"loop.5"]
+  %v276 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v264, %"loop.5"]
+  %v277 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
+  %v278 = icmp slt i64 %v211, %v6
+  br i1 %v278, label %"loop.6", label %"done.6"
 loop.6:
-  %v277 = phi i64 [%v209, %"done.5"], [%v300, %"loop.6"]
-  %v278 = phi ptr [%v272, %"done.5"], [%v299, %"loop.6"]
-  %v279 = phi ptr [%v273, %"done.5"], [%v298, %"loop.6"]
-  %v280 = phi <16 x float> [%v274, %"done.5"], [%v292, %"loop.6"]
-  %v281 = phi <16 x float> [%v275, %"done.5"], [%v297, %"loop.6"]
-  %v282 = call ptr asm  "", "=r,0"(ptr %v278)
-  %v283 = call ptr asm  "", "=r,0"(ptr %v279)
-  %v284 = trunc i64 %v206 to i32
-  %v285 = insertelement <16 x i32> poison, i32 %v284, i32 0
-  %v286 = shufflevector <16 x i32> %v285, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v287 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v286
-  %v288 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v282, i32 1, <16 x i1> %v287, <16 x float> zeroinitializer)
-  %v289 = load float, ptr %v283, align 1
-  %v290 = insertelement <16 x float> poison, float %v289, i32 0
-  %v291 = shufflevector <16 x float> %v290, <16 x float> poison, <16 x i32> zeroinitializer
-  %v292 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v288, <16 x float> %v291, <16 x float> %v280)
-  %v293 = getelementptr [1 x i8], ptr %v283, i64 %v51
-  %v294 = load float, ptr %v293, align 1
-  %v295 = insertelement <16 x float> poison, float %v294, i32 0
-  %v296 = shufflevector <16 x float> %v295, <16 x float> poison, <16 x i32> zeroinitializer
-  %v297 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v288, <16 x float> %v296, <16 x float> %v281)
-  %v298 = getelementptr i8, ptr %v283, i64 %v49
-  %v299 = getelementptr [1 x i8], ptr %v282, i64 %v44
-  %v300 = add i64 %v277, 1
-  %v301 = icmp slt i64 %v300, %v6
-  br i1 %v301, label %"loop.6", label %"done.6"
+  %v279 = phi i64 [%v211, %"done.5"], [%v302, %"loop.6"]
+  %v280 = phi ptr [%v274, %"done.5"], [%v301, %"loop.6"]
+  %v281 = phi ptr [%v275, %"done.5"], [%v300, %"loop.6"]
+  %v282 = phi <16 x float> [%v276, %"done.5"], [%v294, %"loop.6"]
+  %v283 = phi <16 x float> [%v277, %"done.5"], [%v299, %"loop.6"]
+  %v284 = call ptr asm  "", "=r,0"(ptr %v280)
+  %v285 = call ptr asm  "", "=r,0"(ptr %v281)
+  %v286 = trunc i64 %v208 to i32
+  %v287 = insertelement <16 x i32> poison, i32 %v286, i32 0
+  %v288 = shufflevector <16 x i32> %v287, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v289 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v288
+  %v290 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v284, i32 1, <16 x i1> %v289, <16 x float> zeroinitializer)
+  %v291 = load float, ptr %v285, align 1
+  %v292 = insertelement <16 x float> poison, float %v291, i32 0
+  %v293 = shufflevector <16 x float> %v292, <16 x float> poison, <16 x i32> zeroinitializer
+  %v294 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v290, <16 x float> %v293, <16 x float> %v282)
+  %v295 = getelementptr [1 x i8], ptr %v285, i64 %v51
+  %v296 = load float, ptr %v295, align 1
+  %v297 = insertelement <16 x float> poison, float %v296, i32 0
+  %v298 = shufflevector <16 x float> %v297, <16 x float> poison, <16 x i32> zeroinitializer
+  %v299 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v290, <16 x float> %v298, <16 x float> %v283)
+  %v300 = getelementptr i8, ptr %v285, i64 %v49
+  %v301 = getelementptr [1 x i8], ptr %v284, i64 %v44
+  %v302 = add i64 %v279, 1
+  %v303 = icmp slt i64 %v302, %v6
+  br i1 %v303, label %"loop.6", label %"done.6"
 done.6:
-  %v302 = phi ptr [%v272, %"done.5"], [%v299, %"loop.6"]
-  %v303 = phi ptr [%v273, %"done.5"], [%v298, %"loop.6"]
-  %v304 = phi <16 x float> [%v274, %"done.5"], [%v292, %"loop.6"]
-  %v305 = phi <16 x float> [%v275, %"done.5"], [%v297, %"loop.6"]
-  %v306 = mul i64 %v203, 4
-  %v307 = getelementptr i8, ptr %v34, i64 %v306
-  store <16 x float> %v304, ptr %v307, align 1
-  %v308 = getelementptr i8, ptr %v307, i64 64
-  store <16 x float> %v305, ptr %v308, align 1
-  %v309 = add i64 %v203, 16
-  %v310 = icmp slt i64 %v309, %v199
-  br i1 %v310, label %"loop.4", label %"done.4"
+  %v304 = phi ptr [%v274, %"done.5"], [%v301, %"loop.6"]
+  %v305 = phi ptr [%v275, %"done.5"], [%v300, %"loop.6"]
+  %v306 = phi <16 x float> [%v276, %"done.5"], [%v294, %"loop.6"]
+  %v307 = phi <16 x float> [%v277, %"done.5"], [%v299, %"loop.6"]
+  %v308 = mul i64 %v205, 4
+  %v309 = getelementptr i8, ptr %v34, i64 %v308
+  store <16 x float> %v306, ptr %v309, align 1
+  %v310 = getelementptr i8, ptr %v309, i64 64
+  store <16 x float> %v307, ptr %v310, align 1
+  %v311 = add i64 %v205, 16
+  %v312 = icmp slt i64 %v311, %v201
+  br i1 %v312, label %"loop.4", label %"done.4"
 loop.7:
-  %v317 = phi i64 [%v313, %"done"], [%v388, %"done.8.endif"]
-  %v318 = sub i64 %v4, %v317
-  %v319 = icmp slt i64 1, %v318
-  %v320 = select i1 %v319, i64 1, i64 %v318
-  %v321 = sub i64 %v317, %v313
-  %v322 = mul i64 %v321, %v51
-  %v323 = getelementptr i8, ptr %v315, i64 %v322
-  %v324 = sub i64 %v320, 1
-  %v325 = icmp slt i64 0, %v324
-  %v326 = select i1 %v325, i64 0, i64 %v324
-  %v327 = mul i64 %v326, %v51
-  %v328 = udiv i64 %v2, 16
-  %v329 = icmp slt i64 0, %v328
-  br i1 %v329, label %"loop.8", label %"done.8"
+  %v319 = phi i64 [%v315, %"done"], [%v390, %"done.8.endif"]
+  %v320 = sub i64 %v4, %v319
+  %v321 = icmp slt i64 1, %v320
+  %v322 = select i1 %v321, i64 1, i64 %v320
+  %v323 = sub i64 %v319, %v315
+  %v324 = mul i64 %v323, %v51
+  %v325 = getelementptr i8, ptr %v317, i64 %v324
+  %v326 = sub i64 %v322, 1
+  %v327 = icmp slt i64 0, %v326
+  %v328 = select i1 %v327, i64 0, i64 %v326
+  %v329 = mul i64 %v328, %v51
+  %v330 = udiv i64 %v2, 16
+  %v331 = icmp slt i64 0, %v330
+  br i1 %v331, label %"loop.8", label %"done.8"
 done.7:
   ret void
 loop.8:
-  %v330 = phi i64 [0, %"loop.7"], [%v350, %"done.9"]
-  %v331 = mul i64 %v330, 64
-  %v332 = getelementptr i8, ptr %v38, i64 %v331
+  %v332 = phi i64 [0, %"loop.7"], [%v352, %"done.9"]
+  %v333 = mul i64 %v332, 64
+  %v334 = getelementptr i8, ptr %v38, i64 %v333
   br label %"repeat"
 done.8:
-  %v352 = mul i64 %v328, 16
-  %v353 = icmp slt i64 %v352, %v2
-  br i1 %v353, label %"done.8.if", label %"done.8.endif"
+  %v354 = mul i64 %v330, 16
+  %v355 = icmp slt i64 %v354, %v2
+  br i1 %v355, label %"done.8.if", label %"done.8.endif"
 repeat:
-  %v333 = phi i64 [0, %"loop.8"], [%v347, %"repeat"]
-  %v334 = phi ptr [%v332, %"loop.8"], [%v346, %"repeat"]
-  %v335 = phi ptr [%v323, %"loop.8"], [%v345, %"repeat"]
-  %v336 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v344, %"repeat"]
-  %v337 = call ptr asm  "", "=r,0"(ptr %v334)
-  %v338 = call ptr asm  "", "=r,0"(ptr %v335)
-  %v339 = load <16 x float>, ptr %v337, align 1
-  %v340 = getelementptr i8, ptr %v338, i64 %v327
-  %v341 = load float, ptr %v340, align 1
-  %v342 = insertelement <16 x float> poison, float %v341, i32 0
-  %v343 = shufflevector <16 x float> %v342, <16 x float> poison, <16 x i32> zeroinitializer
-  %v344 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v339, <16 x float> %v343, <16 x float> %v336)
-  %v345 = getelementptr i8, ptr %v338, i64 %v49
-  %v346 = getelementptr [1 x i8], ptr %v337, i64 %v44
-  %v347 = add i64 %v333, 1
-  %v348 = icmp slt i64 %v347, %v6
-  br i1 %v348, label %"repeat", label %"done.9"
+  %v335 = phi i64 [0, %"loop.8"], [%v349, %"repeat"]
+  %v336 = phi ptr [%v334, %"loop.8"], [%v348, %"repeat"]
+  %v337 = phi ptr [%v325, %"loop.8"], [%v347, %"repeat"]
+  %v338 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v346, %"repeat"]
+  %v339 = call ptr asm  "", "=r,0"(ptr %v336)
+  %v340 = call ptr asm  "", "=r,0"(ptr %v337)
+  %v341 = load <16 x float>, ptr %v339, align 1
+  %v342 = getelementptr i8, ptr %v340, i64 %v329
+  %v343 = load float, ptr %v342, align 1
+  %v344 = insertelement <16 x float> poison, float %v343, i32 0
+  %v345 = shufflevector <16 x float> %v344, <16 x float> poison, <16 x i32> zeroinitializer
+  %v346 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v341, <16 x float> %v345, <16 x float> %v338)
+  %v347 = getelementptr i8, ptr %v340, i64 %v49
+  %v348 = getelementptr [1 x i8], ptr %v339, i64 %v44
+  %v349 = add i64 %v335, 1
+  %v350 = icmp slt i64 %v349, %v6
+  br i1 %v350, label %"repeat", label %"done.9"
 done.9:
-  store <16 x float> %v344, ptr %v34, align 1
-  %v349 = mul i64 %v330, 16
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v349, i64 16, i64 %v317, i64 %v320)
-  %v350 = add i64 %v330, 1
-  %v351 = icmp slt i64 %v350, %v328
-  br i1 %v351, label %"loop.8", label %"done.8"
+  store <16 x float> %v346, ptr %v34, align 1
+  %v351 = mul i64 %v332, 16
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v351, i64 16, i64 %v319, i64 %v322)
+  %v352 = add i64 %v332, 1
+  %v353 = icmp slt i64 %v352, %v330
+  br i1 %v353, label %"loop.8", label %"done.8"
 done.8.if:
-  %v354 = sub i64 %v2, %v352
-  %v355 = mul i64 %v328, 64
-  %v356 = getelementptr i8, ptr %v38, i64 %v355
-  %v357 = icmp slt i64 0, %v354
-  br i1 %v357, label %"loop.9", label %"done.10"
+  %v356 = sub i64 %v2, %v354
+  %v357 = mul i64 %v330, 64
+  %v358 = getelementptr i8, ptr %v38, i64 %v357
+  %v359 = icmp slt i64 0, %v356
+  br i1 %v359, label %"loop.9", label %"done.10"
 done.8.endif:
-  %v388 = add i64 %v317, 1
-  %v389 = icmp slt i64 %v388, %v4
-  br i1 %v389, label %"loop.7", label %"done.7"
+  %v390 = add i64 %v319, 1
+  %v391 = icmp slt i64 %v390, %v4
+  br i1 %v391, label %"loop.7", label %"done.7"
 loop.9:
-  %v358 = phi i64 [0, %"done.8.if"], [%v386, %"done.11"]
-  %v359 = sub i64 %v354, %v358
-  %v360 = icmp slt i64 16, %v359
-  %v361 = select i1 %v360, i64 16, i64 %v359
-  %v362 = mul i64 %v358, 4
-  %v363 = getelementptr i8, ptr %v356, i64 %v362
+  %v360 = phi i64 [0, %"done.8.if"], [%v388, %"done.11"]
+  %v361 = sub i64 %v356, %v360
+  %v362 = icmp slt i64 16, %v361
+  %v363 = select i1 %v362, i64 16, i64 %v361
+  %v364 = mul i64 %v360, 4
+  %v365 = getelementptr i8, ptr %v358, i64 %v364
   br label %"repeat.1"
 done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v352, i64 %v354, i64 %v317, i64 %v320)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v354, i64 %v356, i64 %v319, i64 %v322)
   br label %"done.8.endif"
 repeat.1:
-  %v364 = phi i64 [0, %"loop.9"], [%v382, %"repeat.1"]
-  %v365 = phi ptr [%v363, %"loop.9"], [%v381, %"repeat.1"]
-  %v366 = phi ptr [%v323, %"loop.9"], [%v380, %"repeat.1"]
-  %v367 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v379, %"repeat.1"]
-  %v368 = call ptr asm  "", "=r,0"(ptr %v365)
-  %v369 = call ptr asm  "", "=r,0"(ptr %v366)
-  %v370 = trunc i64 %v361 to i32
-  %v371 = insertelement <16 x i32> poison, i32 %v370, i32 0
-  %v372 = shufflevector <16 x i32> %v371, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v373 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v372
-  %v374 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v368, i32 1, <16 x i1> %v373, <16 x float> zeroinitializer)
-  %v375 = getelementptr i8, ptr %v369, i64 %v327
-  %v376 = load float, ptr %v375, align 1
-  %v377 = insertelement <16 x float> poison, float %v376, i32 0
-  %v378 = shufflevector <16 x float> %v377, <16 x float> poison, <16 x i32> zeroinitializer
-  %v379 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v374, <16 x float> %v378, <16 x float> %v367)
-  %v380 = getelementptr i8, ptr %v369, i64 %v49
-  %v381 = getelementptr [1 x i8], ptr %v368, i64 %v44
-  %v382 = add i64 %v364, 1
-  %v383 = icmp slt i64 %v382, %v6
-  br i1 %v383, label %"repeat.1", label %"done.11"
+  %v366 = phi i64 [0, %"loop.9"], [%v384, %"repeat.1"]
+  %v367 = phi ptr [%v365, %"loop.9"], [%v383, %"repeat.1"]
+  %v368 = phi ptr [%v325, %"loop.9"], [%v382, %"repeat.1"]
+  %v369 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v381, %"repeat.1"]
+  %v370 = call ptr asm  "", "=r,0"(ptr %v367)
+  %v371 = call ptr asm  "", "=r,0"(ptr %v368)
+  %v372 = trunc i64 %v363 to i32
+  %v373 = insertelement <16 x i32> poison, i32 %v372, i32 0
+  %v374 = shufflevector <16 x i32> %v373, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v375 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v374
+  %v376 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v370, i32 1, <16 x i1> %v375, <16 x float> zeroinitializer)
+  %v377 = getelementptr i8, ptr %v371, i64 %v329
+  %v378 = load float, ptr %v377, align 1
+  %v379 = insertelement <16 x float> poison, float %v378, i32 0
+  %v380 = shufflevector <16 x float> %v379, <16 x float> poison, <16 x i32> zeroinitializer
+  %v381 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v376, <16 x float> %v380, <16 x float> %v369)
+  %v382 = getelementptr i8, ptr %v371, i64 %v49
+  %v383 = getelementptr [1 x i8], ptr %v370, i64 %v44
+  %v384 = add i64 %v366, 1
+  %v385 = icmp slt i64 %v384, %v6
+  br i1 %v385, label %"repeat.1", label %"done.11"
 done.11:
-  %v384 = mul i64 %v358, 4
-  %v385 = getelementptr i8, ptr %v34, i64 %v384
-  store <16 x float> %v379, ptr %v385, align 1
-  %v386 = add i64 %v358, 16
-  %v387 = icmp slt i64 %v386, %v354
-  br i1 %v387, label %"loop.9", label %"done.10"
+  %v386 = mul i64 %v360, 4
+  %v387 = getelementptr i8, ptr %v34, i64 %v386
+  store <16 x float> %v381, ptr %v387, align 1
+  %v388 = add i64 %v360, 16
+  %v389 = icmp slt i64 %v388, %v356
+  br i1 %v389, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
@@ -522,12 +524,12 @@ body:
   %v29 = or i1 %v24, %v28
   %v30 = xor i1 %v21, -1
   %v31 = or i1 %v30, %v25
-  %v32 = getelementptr i64, ptr %"frame", i64 8
-  %v33 = load i64, ptr %v32, align 8
-  %v34 = getelementptr i64, ptr %"descriptor", i64 12
-  %v35 = load ptr, ptr %v34, align 8
-  %v36 = add i64 %v33, %".4"
-  %v37 = getelementptr i64, ptr %v35, i64 %v36
+  %v32 = getelementptr i64, ptr %"descriptor", i64 13
+  %v33 = load ptr, ptr %v32, align 8
+  %v34 = getelementptr i64, ptr %"frame", i64 8
+  %v35 = load i64, ptr %v34, align 8
+  %v36 = add i64 %v35, %".4"
+  %v37 = getelementptr i64, ptr %v33, i64 %v36
   %v38 = load i64, ptr %v37, align 8
   %v39 = and i64 %".5", -16
   %v40 = icmp slt i64 0, %v39
