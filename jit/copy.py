@@ -1,10 +1,12 @@
 """Copies of two-dimensional blocks through offset tables: packing, permuting, widening.
 
 X is the axis whose positions are consecutive in the source (in chunks, see jit/tables.py), Y the
-other one. Two ways to go:
+other one. Ways to go:
 
 along (jit/copy_along.py): X is consecutive in the target too. Every chunk is moved as vectors, or,
     into more than the caches hold, as lines (jit/copy_rows.py).
+pairs (jit/copy_pairs.py): X is consecutive in the target but for the element of the next y, which
+    is put beside each: bfloat16, into panels of pairs.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
     transposed in registers and written along Y; into more than the caches hold, in the order and
     with the stores that memory is fast with (jit/copy_streaming.py, jit/copy_woven.py).
@@ -23,6 +25,7 @@ from tensorop.jit.copy_abi import CopyKernel, CopyMode
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
+from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
 from tensorop.jit.copy_streaming import Streaming, Windowed
 from tensorop.jit.copy_woven import Woven
@@ -32,6 +35,7 @@ from tensorop.jit.target import Target
 FORMS: dict[CopyMode, type[Block]] = {
     "along": Along,
     "rows": Rows,
+    "pairs": Pairs,
     "across": Across,
     "streaming": Streaming,
     "windowed": Windowed,

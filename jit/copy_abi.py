@@ -74,8 +74,8 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "across", "streaming", "windowed", "woven"]
-ALONG: frozenset[CopyMode] = frozenset({"along", "rows"})
+CopyMode = Literal["along", "rows", "pairs", "across", "streaming", "windowed", "woven"]
+ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "pairs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,12 @@ class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
-    more than the caches hold (not conjugated); else across, or, where the target is more than the
-    caches hold, in one of three ways: streaming; windowed where lines of neighbouring columns had
-    better not be stored in turn; woven where the columns of X follow one another in it: a block has
-    all of Y, which is consecutive in the target, and X takes it on where Y ends. A tile's columns
-    fit in ROOM then.
+    more than the caches hold (not conjugated), or pairs where two y are put side by side (bfloat16
+    into a panel, in which a pair counts as a float32); else across, or, where the target is more
+    than the caches hold, in one of three ways: streaming; windowed where lines of neighbouring
+    columns had better not be stored in turn; woven where the columns of X follow one another in it:
+    a block has all of Y, which is consecutive in the target, and X takes it on where Y ends. A
+    tile's columns fit in ROOM then.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector
@@ -123,6 +124,8 @@ class CopyKernel:
         conj = self.conj and source.parts == 2
         if self.mode == "rows" and (conj or self.planar or source != stored):
             raise ValueError("whole rows are moved as bits")
+        if self.mode == "pairs" and (self.source, self.target) != ("bfloat16", "float32"):
+            raise ValueError(f"{self.source} is not multiplied in pairs")
         if source != stored and not (source.half and stored == element("float32")):
             raise ValueError(f"no copy kernel from {self.source} to {self.target}")
         if self.planar and source.parts == 1:

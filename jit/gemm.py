@@ -19,6 +19,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.bfloat_pairs import BfloatPairs
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
@@ -58,6 +59,8 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
             raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
         if described.parts == 2:
             raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
+    if kernel.pairs and not (kernel.dtype == "bfloat16" and target.bfloat_pairs):
+        raise ValueError(f"{target.name} multiplies no pairs of {kernel.dtype}")
     if kernel.store == "runs" and not masks_stores(kernel.dtype, target):
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
@@ -79,6 +82,8 @@ class _MacroKernel:
             code.word(code.frame, Frame.SIZE + axis)
             for axis in (AxisSlot.M, AxisSlot.N, AxisSlot.K, AxisSlot.BR)
         )
+        if kernel.pairs:
+            self.k = code.builder.udiv(code.add(self.k, 1), code.int(2))
         self.result = Result(code, self.element, kernel.epilogue)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
@@ -293,7 +298,8 @@ class _MacroKernel:
             multiples=self.a_multiples,
         )
         halves = lanes > 1 and in_halves(self.target, accumulator)
-        vector = (LongIntegers if halves else Arithmetic)(code, accumulator, lanes)
+        kind = BfloatPairs if self.kernel.pairs else LongIntegers if halves else Arithmetic
+        vector = kind(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
         direct_left = count is not None and columns.columns > tail

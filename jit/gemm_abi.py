@@ -62,6 +62,7 @@ class GemmKernel:
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
+    pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
     """
@@ -74,13 +75,15 @@ class GemmKernel:
     store: Store = "columns"
     batch_reduce: bool = False
     epilogue: str = "none"
+    pairs: bool = False
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
-        name = f"{kind}_{self.dtype}_{tile}_{self.a}_{self.b}_{self.store}"
+        panels = "pairs" if self.pairs else f"{self.a}_{self.b}"
+        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:

@@ -26,6 +26,7 @@ class Target(NamedTuple):
     masked: element sizes in bytes for which masked loads and stores are instructions.
     free_masks: masks are registers of their own, and a masked instruction takes no longer.
     half: float16 <-> float32 conversions are instructions.
+    bfloat_pairs: one instruction adds the products of two pairs of bfloat16 to a float32.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Target(NamedTuple):
     masked: frozenset[int]
     free_masks: bool
     half: bool
+    bfloat_pairs: bool = False
 
     @property
     def multiplies_halves(self) -> bool:
@@ -122,6 +124,7 @@ def host_targets() -> tuple[Target, ...]:
             triple=triple,
             cpu=target.cpu or cpu,
             features="" if target.cpu else features,
+            bfloat_pairs=not target.cpu and "avx512bf16" in has,
         )
         for needs, target in table
         if needs <= has

@@ -29,6 +29,20 @@ class _X87(ir.Type):
         return "0xK" + raw[::-1].hex().upper()
 
 
+class _Bfloat(ir.Type):
+    """bfloat16 as instructions know it, which llvmlite has no name for."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Bfloat)
+
+    def __hash__(self) -> int:
+        return hash(_Bfloat)
+
+
+BFLOAT = _Bfloat()
 _FLOATS: dict[int, Any] = {4: ir.FloatType(), 8: ir.DoubleType(), 16: _X87()}
 
 

@@ -20,6 +20,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
+from tensorop.optimizer.pairs import lie_in_pairs
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
 from tensorop.schedule import Call, Loop, Pack, Schedule
@@ -37,7 +38,9 @@ class _Packing(NamedTuple):
 
     way: `along` where the lanes are consecutive in the source (or nothing is), `across` where the
     depth is, `within` where another part of the lanes is than the fastest: lanes are then
-    transposed with lanes. together: lanes that are moved as one wide element. group: see `_group`.
+    transposed with lanes. `pairs`: along, into panels of pairs; `across pairs` where these are
+    consecutive in the source. together: lanes that are moved as one wide element. group: see
+    `_group`.
     """
 
     way: str
@@ -92,6 +95,8 @@ class CopyWords(ScheduleTables):
 
     def _packing(self, pack: Pack) -> _Packing:
         """How a pack is done, decided once."""
+        if pack not in self._packings and self.panels[pack.tensor].together > 1:
+            self._packings[pack] = self._pairing(pack)
         if pack not in self._packings:
             together, group = self._together(pack), self._group(pack)
             way = "across" if together > 1 else self._way(pack, group)
@@ -101,6 +106,14 @@ class CopyWords(ScheduleTables):
             )
             self._packings[pack] = _Packing(way, together, group, kernel)
         return self._packings[pack]
+
+    def _pairing(self, pack: Pack) -> _Packing:
+        """How bfloat16 gets into pairs."""
+        if lie_in_pairs(self._tabled_axis(pack.depth), pack.tensor):
+            kernel = CopyKernel("uint32", "uint32", "across", tile=_tile(pack.width))
+            return _Packing("across pairs", 1, 1, kernel)
+        kernel = CopyKernel(self.op.tensors[pack.tensor].dtype, "float32", "pairs")
+        return _Packing("pairs", 1, 1, kernel)
 
     def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
@@ -161,19 +174,25 @@ class CopyWords(ScheduleTables):
         )
         lanes_at = self._in_block(pack.lanes, product)
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
-        depth = self._in_block(pack.depth, product) * panels.row
+        depth = self._in_block(pack.depth, product) // panels.together * panels.row
         words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
-        words[d.WIDTH], words[d.ROW] = pack.width, panels.row
+        words[d.WIDTH], words[d.ROW] = pack.width, panels.row // panels.together
         words[d.LANES_TARGET] = self.image.keep(lanes)
         words[d.LANES_AXIS], words[d.DEPTH_AXIS] = AXIS_SLOTS[pack.lanes], AXIS_SLOTS[pack.depth]
         vector = kernel.lanes(self.target)
         read, deep = self._offsets(pack.lanes, t), self._offsets(pack.depth, t)
-        if way == "along":
+        if way in ("along", "pairs"):
             found = chunks(read, size, pack.width, pack.width)
             self._set_x(words, pack.lanes, found, pack.width, lanes)
             self._set_y(words, pack.depth, deep, depth)
+        elif way == "across pairs":  # all of the depth, in positions of pairs
+            found = chunks(deep[::2], 2 * size, vector, panels.depth_block)
+            self._set_x(words, pack.depth, found, panels.depth_block, depth[::2])
+            self._set_y(words, pack.lanes, read, lanes)
+            self._set_y_chunks(words, chunks(lanes, step, vector, pack.width), pack.width)
+            self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         elif way == "across":
             # In the order of addresses, so that any consecutive dimension of the depth makes runs.
             block, order = panels.depth_block, np.arange(len(deep))

@@ -45,6 +45,7 @@ class Panels(NamedTuple):
     panel: int
     plane: int
     private: bool  # every share of a region has panels of its own
+    together: int = 1  # positions along the depth that are an element of a row
 
     @property
     def bytes(self) -> int:
@@ -87,16 +88,17 @@ class ScheduleTables:
                 packs[step] = sharing
             elif isinstance(step.kernel, GemmKernel):
                 for pack, around in packs.items():
-                    panels = self._panel(pack, blocks, bool(around & sharing))
+                    together = 2 if step.kernel.pairs else 1
+                    panels = self._panel(pack, blocks, bool(around & sharing), together)
                     self.panels[pack.tensor] = panels
 
-    def _panel(self, pack: Pack, blocks: dict[str, int], private: bool) -> Panels:
+    def _panel(self, pack: Pack, blocks: dict[str, int], private: bool, together: int) -> Panels:
         kind = self._element(pack.tensor).accumulator
         depth = blocks[pack.depth]
         row = pack.width * kind.size
-        return Panels(
-            pack, blocks[pack.lanes], depth, row, depth * row, pack.width * kind.part, private
-        )
+        panel = -(-depth // together) * row
+        plane = pack.width * kind.part
+        return Panels(pack, blocks[pack.lanes], depth, row, panel, plane, private, together)
 
     def _tabled(self) -> set[tuple[str, int]]:
         """Which axes of which tensors kernels address through tables: loops leave them alone."""
