@@ -135,8 +135,12 @@ def _weaves(op: TensorOp, size: int) -> bool:
     x, y = (next((d for d in op.dimensions if d.strides[t] == 1), None) for t in (IN, OUT))
     if x is None or y is None or x is y or x.strides[OUT] != y.size:
         return False
-    fits = LARGEST_TILE <= y.size <= ROOM // (4 * LARGEST_TILE * size)
-    return fits and 2 * x.size * size >= PAGE
+    whole = tabled_part(Axis("Y", DimType.C, (y,))).size == y.size
+    if not (whole and LARGEST_TILE <= y.size <= ROOM // (4 * LARGEST_TILE * size)):
+        return False
+    # Long runs of the source, or short ones that follow one another, and of the target a long one.
+    dense = y.strides[IN] == x.size and x.size * y.size * size >= PAGE
+    return dense or 4 * x.size * size >= PAGE
 
 
 def _looped(body: tuple[Step, ...], axis: Axis, most: int, threads: int) -> tuple[Step, ...]:
