@@ -146,7 +146,22 @@ def stream_cycles(
         total += _transfer(bytes_of(op, t), held, machine)
         if inner.strides[t]:
             total += points / inner.size * _row_start(op, t, inner, rows, machine)
-    return total
+    return total + _read_again(op, (inner, rows), machine)
+
+
+def _read_again(op: TensorOp, kernel: tuple[Dimension | None, ...], machine: Machine) -> float:
+    """Cycles to read an input again for every step of loops that it does not have, where each of
+    two inputs lacks some: the loops of only one can be innermost. What a step of the loops that
+    both have needs of it waits in the level that holds as much."""
+    loops = [d for d in op.dimensions if not any(d is k for k in kernel)]
+    shared = prod(d.size for d in loops if all(d.strides[: op.out]))
+    total = []
+    for t in range(op.out):
+        times = prod(d.size for d in loops if not d.strides[t])
+        read, waiting = bytes_of(op, t), bytes_of(op, t) / shared
+        again = (times - 1) * _transfer(read, waiting, machine)
+        total.append(again if waiting > machine.l1 else 0.0)
+    return min(total) if len(total) > 1 else 0.0
 
 
 def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine) -> float:

@@ -2,12 +2,12 @@
 
 In goes a `TensorOp` in loop order, whose kernel is vectors and rows. A finished block of out saves
 what it costs to come back to it; but where K loops around it jump to and fro in a large input,
-every jump costs the hardware's prefetching, and lines and pages whose rest is not read yet; and
-where a loop that the large input does not have is outside, all of it is read again. So out come the
-loops in the order in which that input lies, those that it does not have innermost, and K loops
-among them, as far out as what of out is inside them stays in half of L2. SHARED loops, and those
-around them, stay where they are. The sum of an element keeps its order unless two K loops change
-places.
+every jump costs the hardware's prefetching, and lines and pages whose rest is not read yet, as does
+every jump to a short row of an input that only memory holds; and where a loop that the large input
+does not have is outside, all of it is read again. So out come the loops in the order in which that
+input lies, those that it does not have innermost, and K loops among them, as far out as what of out
+is inside them stays in half of L2. SHARED loops, and those around them, stay where they are. The
+sum of an element keeps its order unless two K loops change places.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.result import PassResult, listing
 
 LARGER = 4  # times the bytes of the other input
+SHORT = 2048  # bytes that are too few to jump after them in memory
 
 
 def follow(op: TensorOp, machine: Machine) -> PassResult:
@@ -48,9 +49,14 @@ def follow(op: TensorOp, machine: Machine) -> PassResult:
         return PassResult(op, "no input is large")
     walked = [i for i, d in enumerate(loops) if d.strides[large]]
     again = [i for i, d in enumerate(loops) if not d.strides[large]]
-    if all(d.type != DimType.K for d in loops) and (not again or max(walked, default=0) < again[0]):
+    size = element(op.dtype).size
+    together = size * prod(d.size for d in prim if d.strides[large])
+    jumps = bytes_of(op, large) > machine.l3 // 2 and together < SHORT
+    once = all(d.type != DimType.K for d in loops)
+    once = once and (not again or max(walked, default=0) < again[0])
+    if once and not jumps:
         return PassResult(op, "the large input is gone through once, as out lies")
-    room = machine.l2 // 2 // element(op.dtype).size
+    room = machine.l2 // 2 // size
     ordered = sorted(loops, key=lambda d: -abs(d.strides[large]))
     for i in reversed(range(len(ordered))):
         if ordered[i].type != DimType.K:
@@ -60,5 +66,7 @@ def follow(op: TensorOp, machine: Machine) -> PassResult:
                 break
             ordered[i], ordered[i + 1] = ordered[i + 1], ordered[i]
             i += 1
+    if ordered == loops:
+        return PassResult(op, f"the loops are as {op.tensors[large].role} lies")
     note = f"loops {listing(ordered)}, as {op.tensors[large].role} lies"
     return PassResult(op.with_dimensions((*fixed, *ordered, *prim)), note)

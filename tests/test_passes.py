@@ -442,6 +442,13 @@ def test_follow_reads_a_large_input_once() -> None:
     assert follow(once, TINY).op is once
 
 
+def test_follow_goes_through_short_rows_in_memory_as_they_lie() -> None:
+    op = contraction(("C", 16, (10, 10, 1)), ("N", 64, (0, 160, 16)), ("K", 10, (1, 1, 0)))
+    op = op.with_dimensions((*op.dimensions[:2], op.dimensions[2].executed(E.PRIM)))
+    assert [d.name for d in follow(op, TINY).op.dimensions] == ["b", "a", "c"]
+    assert follow(op, TINY._replace(l3=1 << 20)).op is op
+
+
 def test_group_keeps_the_meaning() -> None:
     """Of products of blocks, each cut as many ways as its sizes and tiny caches allow."""
     rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from tensorop import reference
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import realign as passes
-from tensorop.optimizer.cost import least_cycles
+from tensorop.optimizer.cost import BYTES_PER_CYCLE, MEMORY, bytes_of, least_cycles, stream_cycles
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
@@ -70,6 +70,25 @@ def elementwise(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[ND
     size = 1 + max(sum((d.size - 1) * d.strides[t] for d in shared) for t in range(3))
     values = [rng.integers(-4, 5, size).astype(numpy_dtype(dtype)) for _ in range(3)]
     return op.with_dimensions(tuple(shared)), values
+
+
+def test_reading_again_has_its_price() -> None:
+    """Of two inputs that each lack a loop, one is read again for every step of the other's."""
+    both = contraction("mck,nck->mnc", m=20, n=30, c=1000, k=50)
+    m, c, k, n = both.dimensions
+    assert (m.name, c.name, k.name, n.name) == ("m", "c", "k", "n")
+    small = MACHINE._replace(l1=1 << 10, l2=1 << 12, l3=1 << 14)
+
+    def dearer(op: TensorOp) -> float:
+        """Than with caches that hold everything."""
+        roomy = MACHINE._replace(l1=1 << 30, l2=1 << 30, l3=1 << 31)
+        return stream_cycles(op, k, c, small) - stream_cycles(op, k, c, roomy)
+
+    again = min(29 * bytes_of(both, 0), 19 * bytes_of(both, 1))
+    once = bytes_of(both, 0) + bytes_of(both, 1) + bytes_of(both, 2)
+    assert dearer(both) > 0.9 * again / BYTES_PER_CYCLE[MEMORY]
+    lacks_none = both.with_dimensions((m._replace(size=1), c, k, n))
+    assert dearer(lacks_none) < 2 * once / BYTES_PER_CYCLE[MEMORY]
 
 
 @pytest.mark.parametrize("machine", [MACHINE, MACHINE._replace(l3=4 << 10)], ids=["whole", "cut"])
