@@ -178,6 +178,11 @@ def test_peers_that_refuse_or_die_or_are_wrong_take_no_part(tmp_path: Path) -> N
         assert dead.alive
         run = CaseRun(case, tmp_path, {1: [judge, dead]})  # it has been started again
         assert not run.refused[1]
+        dying = run.contestants(1)["dead"]
+        assert dying(1) < 1
+        dead._process.kill()
+        assert dying(1) == dying(1) == math.inf
+        assert "the process ended" in run.refused[1]["dead"]
     assert "not beside in 2 rows: a: x" in refusals([{"a": "a: x"}, {"a": "a: y"}, {}])
 
 

@@ -7,8 +7,10 @@ timed is checked once, by the worker of the first peer, before anything is timed
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -108,11 +110,14 @@ class CaseRun:
             # A library may lack a dtype; without numpy there would be no judge.
             if peer.label == SHIPPED:
                 raise
-            self.refused[peer.threads][peer.label] = str(error)
-            if not peer.alive:
-                peer.restart()
+            self._refuse(peer, error)
             return False
         return True
+
+    def _refuse(self, peer: Peer, error: PeerError) -> None:
+        self.refused[peer.threads][peer.label] = str(error)
+        if not peer.alive:
+            peer.restart()
 
     def _examine(self, peer: Peer, judge: Peer) -> None:
         file = str(self._folder / "result.npy")
@@ -144,10 +149,20 @@ class CaseRun:
             OURS + OUT: with_threads(threads, repeated(self.call(True))),
         }
         for peer in self._peers[threads]:
-            ours[peer.label] = lambda calls, peer=peer: peer.seconds(calls, False)
+            ours[peer.label] = partial(self._seconds, peer, False)
             if peer.has_out:
-                ours[peer.label + OUT] = lambda calls, peer=peer: peer.seconds(calls, True)
+                ours[peer.label + OUT] = partial(self._seconds, peer, True)
         return ours
+
+    def _seconds(self, peer: Peer, out: bool, calls: int) -> float:
+        """Of a call of a peer; infinitely many from where it dies, or refuses after all."""
+        if peer.label in self.refused[peer.threads]:
+            return math.inf
+        try:
+            return peer.seconds(calls, out)
+        except PeerError as error:
+            self._refuse(peer, error)
+            return math.inf
 
 
 def extent(shape: Sequence[int], strides: Sequence[int]) -> int:

@@ -6,6 +6,7 @@ seconds of every round of every contestant; rates, percentages and ratios are de
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -227,7 +228,11 @@ class Bench:
         seconds: Mapping[tuple[int, str], Sequence[float]],
         refused: Mapping[str, str],
     ) -> Row:
-        mine = {name: rounds for (count, name), rounds in seconds.items() if count == threads}
+        mine = {
+            name: rounds
+            for (count, name), rounds in seconds.items()
+            if count == threads and math.inf not in rounds
+        }
         return Row(
             name=case.name,
             spec=case.spec,
