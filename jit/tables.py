@@ -72,7 +72,7 @@ def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> 
     return records, begin
 
 
-def pairs(offsets: Words, itemsize: int, lanes: int) -> Words:
+def two_runs(offsets: Words, itemsize: int, lanes: int) -> Words:
     """The two runs that every `lanes` positions belong to, of runs no shorter than that.
 
     Parameters
@@ -88,7 +88,7 @@ def pairs(offsets: Words, itemsize: int, lanes: int) -> Words:
 
     Examples
     --------
-    >>> pairs(np.array([0, 4, 8, 120, 124, 128]), 4, lanes=2).tolist()
+    >>> two_runs(np.array([0, 4, 8, 120, 124, 128]), 4, lanes=2).tolist()
     [[2, 0, 0], [1, 8, 116], [2, 124, 124]]
     """
     records, begin = chunks(offsets, itemsize, lanes, lanes)

@@ -22,7 +22,7 @@ from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks, pairs
+from tensorop.jit.tables import Words, chunks, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -224,7 +224,7 @@ class _Binder(CopyWords):
             words[d.C_M_CHUNKS] = self.image.keep(records)
             words[d.C_M_BEGIN] = self.image.keep(begin)
             if kernel.store == "runs":
-                words[d.C_M_RUNS] = self.image.keep(pairs(self._offsets(m, out), size, lanes))
+                words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
         return words
 
     def _next_block(self, call: Call) -> int:

@@ -20,7 +20,7 @@ from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
-from tensorop.jit.tables import chunks, pairs
+from tensorop.jit.tables import chunks, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
@@ -188,7 +188,7 @@ class Call:
             records, begin = chunks(row_at * size, size, longest, self.mr)
             self.words[d.C_M_CHUNKS], self.words[d.C_M_BEGIN] = map(self._keep, (records, begin))
             if self.kernel.store == "runs":
-                runs = pairs(row_at * size, size, self.kernel.lanes(self.target))
+                runs = two_runs(row_at * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
         else:
             rows = np.arange(start_m + len(self.block)) - start_m

@@ -22,6 +22,7 @@ import math
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ SAMPLE_WORK = 1 << 24
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Library:
+class Library(ABC):
     """What is asked of a library: `load` sets the calls up, one that returns a new array and, where
     there is such a thing, one that writes into a given array. What it refuses, it raises."""
 
@@ -47,9 +48,11 @@ class Library:
 
     def __init__(self, threads: int) -> None:
         """Most libraries know the number of threads from the environment and the CPUs allowed."""
+        self.threads = threads
 
+    @abstractmethod
     def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
-        raise NotImplementedError
+        """Set the calls up."""
 
 
 class Numpy(Library):
@@ -70,6 +73,7 @@ class Torch(Library):
     """torch.einsum; there is no `out=`."""
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.torch = importlib.import_module("torch")
         self.torch.set_num_threads(threads)
         self.version = str(self.torch.__version__)
@@ -89,6 +93,7 @@ class Jax(Library):
     their own beforehand."""
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.jax = importlib.import_module("jax")
         self.jax.config.update("jax_platforms", "cpu")
         self.jax.config.update("jax_enable_x64", True)
@@ -105,6 +110,7 @@ class OptEinsum(Library):
     """An opt_einsum expression, made before it is timed."""
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.opt_einsum = importlib.import_module("opt_einsum")
         self.version = str(self.opt_einsum.__version__)
 
@@ -122,6 +128,7 @@ class Cotengra(Library):
     """A cotengra expression, made before it is timed; there is no `out=`."""
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.cotengra = importlib.import_module("cotengra")
         self.version = str(self.cotengra.__version__)
 
@@ -136,6 +143,7 @@ class Pytblis(Library):
     """pytblis.einsum, which contracts in place of transposing."""
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.tblis = importlib.import_module("pytblis")
         self.tblis.set_num_threads(threads)
         self.version = str(getattr(self.tblis, "__version__", ""))
@@ -157,9 +165,9 @@ class Etops(Library):
     BLOCKS = tuple(itertools.product((16, 32, 64), (12, 24, 48), (64, 256)))
 
     def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.etops = importlib.import_module("etops")
         self.version = str(self.etops.__version__)
-        self._threads = threads
 
     def load(self, spec: str, operands: list[Array], view: bool, output: tuple[int, ...]) -> None:
         if [operand.dtype for operand in operands] != [np.dtype(np.float32)] * 2:
@@ -209,7 +217,7 @@ class Etops(Library):
     def _fastest(self, given: Any, operands: list[Array], out: Array) -> Callable[[Array], object]:
         etops = self.etops
         default = etops.backend.tpp.get_default_optimization_config()
-        default["num_threads"] = self._threads
+        default["num_threads"] = self.threads
         searched = [
             default | {"target_m": m, "target_n": n, "target_k": k} for m, n, k in self.BLOCKS
         ]
