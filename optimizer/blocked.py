@@ -179,8 +179,7 @@ def blocked(
     axes = axes_of(op, (rows, tile.columns))
     # Of long axes a window at a time is blocked, packed and shared.
     m_axis, n_axis, k_axis = (tabled_part(axis) for axis in axes[-3:])
-    m, n, k, summed = m_axis.size, n_axis.size, k_axis.size, k
-    pairs = in_pairs(op, machine, (m_axis, n_axis), k_axis, summed)
+    m, n, k = m_axis.size, n_axis.size, k_axis.size
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
@@ -205,7 +204,7 @@ def blocked(
         "consecutive" if lies else "packed",
         _store(axes, op, rows, rows // tile.vectors, machine),
         epilogue=epilogue_of(op),
-        pairs=pairs,
+        pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K")

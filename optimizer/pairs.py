@@ -8,12 +8,12 @@ float32.
 
 from __future__ import annotations
 
-from tensorop.ir import TensorOp
+from tensorop.ir import DimType, TensorOp
 from tensorop.optimizer.machine import Machine
 from tensorop.schedule import Axis
 
 
-def in_pairs(op: TensorOp, machine: Machine, lanes: tuple[Axis, Axis], k: Axis, whole: int) -> bool:
+def in_pairs(op: TensorOp, machine: Machine, lanes: tuple[Axis, Axis], k: Axis) -> bool:
     """Whether a matrix product from panels is one of pairs.
 
     Parameters
@@ -24,10 +24,10 @@ def in_pairs(op: TensorOp, machine: Machine, lanes: tuple[Axis, Axis], k: Axis, 
         The axes along the lanes of either side's panels.
     k : Axis
         What tables hold of K.
-    whole : int
-        The size of K.
     """
-    if op.dtype != "bfloat16" or not machine.target.bfloat_pairs or k.size < whole:
+    if op.dtype != "bfloat16" or not machine.target.bfloat_pairs:
+        return False
+    if k.size < op.size_of(DimType.K):
         return False
     return all(_unit(axis, t) or lie_in_pairs(k, t) for t, axis in enumerate(lanes))
 

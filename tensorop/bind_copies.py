@@ -95,17 +95,19 @@ class CopyWords(ScheduleTables):
 
     def _packing(self, pack: Pack) -> _Packing:
         """How a pack is done, decided once."""
-        if pack not in self._packings and self.panels[pack.tensor].together > 1:
-            self._packings[pack] = self._pairing(pack)
         if pack not in self._packings:
-            together, group = self._together(pack), self._group(pack)
-            way = "across" if together > 1 else self._way(pack, group)
-            run = pack.width // together if way == "across" else group
-            kernel = self._copy_kernel(
-                pack, way, together, LARGEST_TILE if way == "along" else _tile(run)
-            )
-            self._packings[pack] = _Packing(way, together, group, kernel)
+            pairs = self.panels[pack.tensor].together > 1
+            self._packings[pack] = self._pairing(pack) if pairs else self._moving(pack)
         return self._packings[pack]
+
+    def _moving(self, pack: Pack) -> _Packing:
+        """How elements get into panels as they are, or as numbers of another type."""
+        together, group = self._together(pack), self._group(pack)
+        way = "across" if together > 1 else self._way(pack, group)
+        run = pack.width // together if way == "across" else group
+        tile = LARGEST_TILE if way == "along" else _tile(run)
+        kernel = self._copy_kernel(pack, way, together, tile)
+        return _Packing(way, together, group, kernel)
 
     def _pairing(self, pack: Pack) -> _Packing:
         """How bfloat16 gets into pairs."""

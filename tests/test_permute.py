@@ -178,6 +178,19 @@ def test_columns_that_follow_one_another(
         np.testing.assert_array_equal(memory, expected)
 
 
+def test_short_columns_are_woven_where_their_rows_follow_one_another() -> None:
+    far = HOST._replace(l3=1 << 12)
+    near = np.empty((60, 45, 28), np.float32).transpose(0, 2, 1)
+    apart = np.empty((45, 7, 60, 28), np.float32).transpose(2, 1, 3, 0)
+    few = np.empty((60, 45, 20), np.float32).transpose(0, 2, 1)
+    modes = [
+        modes_of(permute(operation(view, np.empty(view.shape, np.float32), "float32"), far, 1))
+        for view in (near, apart, few)
+    ]
+    assert modes[0] == {"woven"}
+    assert "woven" not in modes[1] | modes[2]
+
+
 @pytest.mark.parametrize("longest", [window.LONGEST, 700])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
