@@ -23,8 +23,10 @@ from tensorop.jit.bfloat_pairs import BfloatPairs
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
+from tensorop.jit.gemm_ahead import Ahead
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
+    SEGMENT,
     Columns,
     Errand,
     Multiples,
@@ -100,6 +102,7 @@ class _MacroKernel:
     def generate(self) -> ir.Module:
         self.flush.generate()
         self._read_operands()
+        self.ahead = self._next_blocks()
         code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
@@ -114,6 +117,17 @@ class _MacroKernel:
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
+
+    def _next_blocks(self) -> Ahead | None:
+        """What is asked for in every segment of K of every full tile."""
+        code, kernel = self.code, self.kernel
+        if not kernel.asks:
+            return None
+        turns = code.builder.udiv(self.k, code.int(SEGMENT))
+        for size, tile in ((self.m, self.mr), (self.n, kernel.columns)):
+            turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
+        records = code.pointer(code.descriptor, GemmWord.AHEAD)
+        return Ahead(code, records, kernel.asks, turns)
 
     def _full_panels(self, panels: Value) -> Value:
         """So many of them, or one less where tiles of the middle width then do all of the rest."""
@@ -304,7 +318,8 @@ class _MacroKernel:
         blocks = self.blocks if self.kernel.batch_reduce else None
         direct_left = count is not None and columns.columns > tail
         unroll = self._unroll(vectors * columns.columns) if whole or direct_left else 1
-        return TileProduct(vector, parts, rows, columns).compute(self.k, blocks, unroll, errand)
+        product = TileProduct(vector, parts, rows, columns, self.ahead if whole else None)
+        return product.compute(self.k, blocks, unroll, errand)
 
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""

@@ -25,6 +25,7 @@ class GemmWord(IntEnum):
     A_SLOT, B_SLOT: frame slots with the operands' block addresses (panels, or the data itself).
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
+    AHEAD: the records (`jit/gemm_ahead.py`) of the operands that are asked for ahead (asks).
     B_NEXT: from this block of B to one that is asked for meanwhile, of the same size and without
     gaps; 0: none (direct, batch-reduce).
     C_N_TABLE: offset of every column of C, by absolute position.
@@ -52,7 +53,8 @@ class GemmWord(IntEnum):
     C_M_RUNS = 12
     C_M_TABLE = 13
     B_NEXT = 14
-    WORDS = 15
+    AHEAD = 15
+    WORDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class GemmKernel:
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
+    asks: of so many operands the block that is packed next is asked for meanwhile (packed A).
     pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
@@ -76,6 +79,7 @@ class GemmKernel:
     batch_reduce: bool = False
     epilogue: str = "none"
     pairs: bool = False
+    asks: int = 0
 
     @property
     def name(self) -> str:
@@ -83,7 +87,9 @@ class GemmKernel:
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
         panels = "pairs" if self.pairs else f"{self.a}_{self.b}"
-        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
+        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}" + f"_ahead{self.asks}" * bool(
+            self.asks
+        )
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:

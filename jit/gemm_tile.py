@@ -24,6 +24,7 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
+from tensorop.jit.gemm_ahead import Ahead
 from tensorop.jit.lines import LINE
 
 Step = Value | int
@@ -31,7 +32,7 @@ Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
 LAG = 2  # segments after the last errand
 PER_BLOCK = 2  # columns to run errands for in a block of a batch-reduce
-UNROLL = 2  # steps of K in the loop of a segment
+UNROLL = 2  # steps of K in the loop of a segment, at least
 NEAR = 8 * LINE  # bytes that a panel of B is asked for ahead, into L1
 REACH = 7  # columns that one pointer reaches with the strides s, 3s, 5s and the scales 1, 2, 4
 
@@ -232,8 +233,17 @@ def opaque(code: Code, address: Value) -> Value:
 class TileProduct:
     """The accumulators of a tile after all of K."""
 
-    def __init__(self, vector: Arithmetic, parts: Arithmetic, rows: Rows, columns: Columns) -> None:
-        """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them."""
+    def __init__(
+        self,
+        vector: Arithmetic,
+        parts: Arithmetic,
+        rows: Rows,
+        columns: Columns,
+        ahead: Ahead | None = None,
+    ) -> None:
+        """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them;
+        ahead: what is asked for in every segment of K."""
+        self.ahead = ahead
         self.code, self.vector, self.parts = vector.code, vector, parts
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
@@ -262,8 +272,8 @@ class TileProduct:
         values = [*(walk.address for walk in self.walks), *zeros]
         if blocks is not None:
             values = self._blocks(values, blocks, depth, unroll, errand)
-        elif errand is not None and unroll == 1:
-            values = self._segments(values, depth, errand)
+        elif self.ahead is not None or (errand is not None and unroll == 1):
+            values = self._segments(values, depth, max(UNROLL, unroll), errand)
         else:
             if errand is not None:
                 errand(self.code.int(0), self.columns.columns)
@@ -316,22 +326,28 @@ class TileProduct:
             carried.update(self._steps(carried.values, 1))
         return carried.values
 
-    def _segments(self, values: list[Value], depth: Value, errand: Errand) -> list[Value]:
+    def _segments(
+        self, values: list[Value], depth: Value, unroll: int, errand: Errand | None
+    ) -> list[Value]:
         """A block in segments of K, with the errands before the last but LAG of them."""
         code, columns = self.code, self.columns.columns
-        with code.when(code.less(depth, SEGMENT * (columns + LAG))):
-            errand(code.int(0), columns)
+        if errand is not None:
+            with code.when(code.less(depth, SEGMENT * (columns + LAG))):
+                errand(code.int(0), columns)
         segments = code.builder.udiv(depth, code.int(SEGMENT))
         begin = code.sub(segments, columns + LAG)
         with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), values) as carried:
             carried.update(self._steps(carried.values, 1))
         with code.reduce(segments, carried.values) as outer:
-            column = code.sub(outer.index, begin)
-            due = code.builder.icmp_unsigned("<", column, code.int(columns))
-            with code.when(code.builder.and_(code.less(-1, begin), due)):
-                errand(column, 1)
-            with code.repeat(code.int(SEGMENT // UNROLL), outer.values) as carried:
-                carried.update(self._steps(carried.values, UNROLL))
+            if self.ahead is not None:
+                self.ahead.ask()
+            if errand is not None:
+                column = code.sub(outer.index, begin)
+                due = code.builder.icmp_unsigned("<", column, code.int(columns))
+                with code.when(code.builder.and_(code.less(-1, begin), due)):
+                    errand(column, 1)
+            with code.repeat(code.int(SEGMENT // unroll), outer.values) as carried:
+                carried.update(self._steps(carried.values, unroll))
             outer.update(carried.values)
         return outer.values
 

@@ -12,6 +12,7 @@ Static facts only: the tile decides in which order results are rounded.
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 from typing import NamedTuple
 
 from tensorop.jit.elements import Element
@@ -29,6 +30,7 @@ _LATENCY = 5.0  # cycles of a multiply-add, and of waiting for a register
 _PIPES = 2.0  # multiply-adds a cycle, and loads a cycle
 _TILE = 0.25  # the loop around a tile, and its store, spread over the steps of K
 _NEAR = 1.03  # a tile that is better on large matrices may cost so much more
+_RUNS = 1.05  # a tile whose rows are consecutive in C may cost so much more
 
 _WIDE = (
     Tile(3, 8), Tile(2, 12), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
@@ -133,18 +135,22 @@ def choose_tile(
     n: int,
     run: int | None = None,
     batch_reduce: bool = False,
+    whole: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. No tile is taller than m needs: its panels would be mostly padding. Where only `run`
-    rows are consecutive in C, tiles whose rows all are, if any, go first. A `batch_reduce` kernel
-    has tiles of a middle width, too.
+    rows are consecutive in C, tiles whose rows all are, if any, go first; unless they take longer,
+    where `whole`: vectors of other tiles are not cut either. A `batch_reduce` kernel has tiles of a
+    middle width, too.
     """
     fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
+    found = {walk.tile: walk.cycles(m, n, batch_reduce) for walk in fitting}
     if run is not None and run < m:
-        fitting = [walk for walk in fitting if run % walk.rows == 0] or fitting
-    found = [walk.cycles(m, n, batch_reduce) for walk in fitting]
-    limit = _NEAR * min(found)
-    return next(w.tile for w, total in zip(fitting, found, strict=True) if total <= limit)
+        limit = _RUNS * min(found.values()) if whole else inf
+        first = [w.tile for w in fitting if run % w.rows == 0 and found[w.tile] <= limit]
+        found = {tile: found[tile] for tile in first} or found
+    limit = _NEAR * min(found.values())
+    return next(tile for tile, total in found.items() if total <= limit)
 
 
 @cache

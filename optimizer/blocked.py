@@ -32,7 +32,7 @@ from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE
-from tensorop.jit.tiles import choose_tile
+from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
@@ -48,6 +48,7 @@ from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
+OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
@@ -172,8 +173,7 @@ def blocked(
     """
     kind = element(op.dtype)
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    run = output_axis(op, DimType.M).unit_run(op.out)
-    tile = choice.tile or choose_tile(machine.target, kind, m, n, run)
+    tile = choice.tile or _model_tile(op, machine)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
     axes = axes_of(op, (rows, tile.columns))
@@ -196,6 +196,11 @@ def blocked(
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
+    asks = [False, False]
+    if not choice.rows_first and (inner_threads == 1 or share_m):  # else others pack in between
+        asks = [_asked(op, tensor, blocks, (parts[0], n, k), machine) for tensor in (IN0, IN1)]
+    if inner_threads > 1 or lies:
+        asks[IN1] = False
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -205,10 +210,11 @@ def blocked(
         _store(axes, op, rows, rows // tile.vectors, machine),
         epilogue=epilogue_of(op),
         pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
+        asks=sum(asks),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
-    pack0 = Pack(IN0, "M", rows, "K")
-    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K"),)
+    pack0 = Pack(IN0, "M", rows, "K", asks[IN0])
+    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", asks[IN1]),)
     if inner_threads == 1:
         body = _alone(blocks, pack0, pack1, call, rows_first=bool(choice.rows_first))
     elif share_m:
@@ -223,6 +229,20 @@ def blocked(
         f"C stored {kernel.store}" + ", B read where it lies" * lies
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
+
+
+def _asked(
+    op: TensorOp, tensor: int, blocks: Blocks, sizes: tuple[int, int, int], machine: Machine
+) -> bool:
+    """Whether the next block of an input is asked for: it comes from beyond L2 and fits there, and
+    is not multiplied so often that the time to read it does not show."""
+    (m, n, k), (mc, nc, kc) = sizes, blocks
+    lanes, block, partners = ((m, mc, nc), (n, nc, m))[tensor]
+    itemsize = element(op.dtype).size
+    elements = prod(d.size for d in op.dimensions if d.strides[tensor])
+    follows = block < lanes or kc < k
+    comes = block * kc * itemsize <= machine.l2 < elements * itemsize
+    return follows and comes and partners <= OFTEN
 
 
 def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> int:
@@ -265,6 +285,15 @@ def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int, lanes: int, machine:
     if run >= m.size or run % rows == 0:
         return "columns"
     return "runs" if run >= lanes and masks_stores(op.dtype, machine.target) else "scatter"
+
+
+def _model_tile(op: TensorOp, machine: Machine) -> Tile:
+    """The register tile, if no search has decided it."""
+    m, n = op.size_of(DimType.M), op.size_of(DimType.N)
+    run = output_axis(op, DimType.M).unit_run(op.out)
+    whole = run % GemmKernel(op.dtype, 1, 1).lanes(machine.target) == 0
+    whole &= masks_stores(op.dtype, machine.target)
+    return choose_tile(machine.target, element(op.dtype), m, n, run, whole=whole)
 
 
 def _evenness(size: int, lanes: int, threads: int) -> float:

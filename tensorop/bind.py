@@ -20,6 +20,7 @@ from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.image import REFERENCE
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, NodeKind, When
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks, two_runs
@@ -225,7 +226,45 @@ class _Binder(CopyWords):
             words[d.C_M_BEGIN] = self.image.keep(begin)
             if kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
+        if kernel.asks:
+            words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         return words
+
+    def _ahead_words(self, call: Call) -> Words:
+        """The records of what is asked for ahead (`jit/gemm_ahead.py`), one after the other."""
+        m, n, k = call.axes[:3]
+        blocks = {name: self._tabled_axis(name).size for name in (m, n, k)}
+        words: list[int] = []
+        for loop in self._loops_around(self.schedule.body, call):
+            if loop.axis in blocks:
+                blocks[loop.axis] = min(blocks[loop.axis], loop.block)
+        for name in (m, n, k):
+            words += (self._tabled_axis(name).size, blocks[name])
+        for pack in self.steps:
+            if not isinstance(pack, Pack) or not pack.ahead:
+                continue
+            words.append(self._slot(pack.tensor))
+            depth = self._tabled_axis(pack.depth).dimensions
+            side_by_side = any(d.strides[pack.tensor] == 1 for d in depth)
+            for name in sorted(
+                (pack.lanes, pack.depth), key=lambda x: (x == pack.depth) != side_by_side
+            ):
+                lines = map(self.image.keep, self._lines(name, pack.tensor))
+                words += (AXIS_SLOTS[name], *lines)
+        return np.array(words, np.int64)
+
+    def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:
+        """The offsets of an axis without those that are in a line of one before; and how many of
+        them lie before every position, and before the end."""
+        axis, size = self._tabled_axis(name), self._element(tensor).size
+        position, inner = np.arange(axis.size, dtype=np.int64), 1
+        kept = np.ones(axis.size, bool)
+        for d in reversed(axis.dimensions):
+            step = abs(d.strides[tensor]) * size
+            if 0 < step < LINE:
+                kept &= position // inner % d.size % (LINE // step) == 0
+            inner *= d.size
+        return self._offsets(name, tensor)[kept], np.append(0, np.cumsum(kept))
 
     def _next_block(self, call: Call) -> int:
         """Bytes to the block of in1 that the next call reads, where it follows this one: too many

@@ -62,7 +62,8 @@ def _body(
             yield f"{indent}{_loop(schedule, step)}"
             yield from _body(schedule, step.body, names, indent + "  ")
         elif isinstance(step, Pack):
-            yield f"{indent}pack {names[step.tensor]}: panels of {step.width} {step.lanes}"
+            ahead = ", the next ones asked for meanwhile" if step.ahead else ""
+            yield f"{indent}pack {names[step.tensor]}: panels of {step.width} {step.lanes}{ahead}"
         else:
             yield f"{indent}{_call(step, names)}"
 

@@ -70,13 +70,15 @@ class Pack(NamedTuple):
     """Copy the current block of `tensor` into panels: [panel of `lanes` axis][other axis][lane].
 
     tensor: index of the source tensor; lanes: name of the axis across a panel; width: lanes of a
-    panel; depth: name of the axis along a panel. Padding lanes hold zeros.
+    panel; depth: name of the axis along a panel. Padding lanes hold zeros. ahead: whether the
+    product asks memory meanwhile for what is packed next.
     """
 
     tensor: int
     lanes: str
     width: int
     depth: str
+    ahead: bool = False
 
 
 class Call(NamedTuple):

@@ -9,14 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from numpy.typing import NDArray
 
 from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.gemm_abi import masks_stores
+from tensorop.jit.builder import BYTE, POINTER, WORD, Code, Value
+from tensorop.jit.compiler import load_object, object_code
+from tensorop.jit.gemm_abi import GemmKernel, masks_stores
+from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
@@ -92,6 +97,82 @@ def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyP
         cut += any(loop.block < schedule.axis(loop.axis).size for loop in loops)
         does_the_same(op, schedule, buffers, threads)
     assert cut > 15
+
+
+def aligned(values: NDArray[Any]) -> NDArray[Any]:
+    """float32 values from the beginning of a line on."""
+    room = np.empty(values.size + LINE // 4, np.float32)
+    first = -room.ctypes.data % LINE // 4
+    room = room[first : first + values.size]
+    room[:] = values
+    return room
+
+
+class Asked:
+    """The lines of an operand that products ask for, as their code marks them."""
+
+    def __init__(self, operand: NDArray[Any]) -> None:
+        self.operand = operand
+        self.lines = np.zeros(operand.nbytes // LINE + 1, np.uint8)  # the last one: elsewhere
+
+    def ask(self, code: Code, address: Value, *, near: bool = True, write: bool = False) -> None:
+        """In place of `Code.prefetch`."""
+        if near or write:
+            return
+        builder, elsewhere = code.builder, code.int(self.operand.nbytes // LINE)
+        offset = code.sub(builder.ptrtoint(address, WORD), self.operand.ctypes.data)
+        line = builder.udiv(offset, code.int(LINE))
+        line = builder.select(builder.icmp_unsigned("<", line, elsewhere), line, elsewhere)
+        marks = builder.inttoptr(code.int(self.lines.ctypes.data), POINTER)
+        code.store(ir.Constant(BYTE, 1), code.at(marks, line))
+
+    def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
+        """Run a schedule, its product compiled anew."""
+        bound, named = bind(schedule, current_target())
+        kernels = []
+        for kernel in named:
+            if isinstance(kernel, GemmKernel):
+                code = object_code(generate(kernel, current_target()), current_target())
+                names = load_object(code, current_target(), [kernel.name], {})
+                kernels.append(names[kernel.name])
+            else:
+                kernels.append(kernel_address(kernel))
+        one = buffers[0].dtype.type(1)
+        run(bound.placed(kernels, 1, scalars(one, 0 * one)), *buffers)
+
+
+@pytest.mark.parametrize("tensor", [0, 1])
+@pytest.mark.parametrize("deep", [False, True])
+def test_what_is_packed_next_is_asked_for(
+    tensor: int, deep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every line of a long input but those of its first block."""
+    m, n, k = ((640, 48, 128), (48, 96, 1600))[tensor]
+    strides = (((1, m), (k, 1))[deep], ((1, n), (k, 1))[deep])
+    dims = (
+        Dimension(DimType.M, m, (strides[0][0], 0, 1)),
+        Dimension(DimType.N, n, (0, strides[1][0], m)),
+        Dimension(DimType.K, k, (strides[0][1], strides[1][1], 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY._replace(l2=24 << 10), 1, False)
+    packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
+    assert {pack.tensor for pack in packs if pack.ahead} >= {tensor}
+    rng = np.random.default_rng(0)
+    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
+    expected = [b.copy() for b in buffers]
+    reference.run(op, expected, 1, 0)
+    asked = Asked(buffers[tensor])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2], expected[2])
+    blocks = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
+    lanes, depth = np.ogrid[: (m, n)[tensor], :k]
+    packed_first = (lanes < blocks["MN"[tensor]]) & (depth < blocks["K"])
+    at = lanes * strides[tensor][0] + depth * strides[tensor][1]
+    lines = set(at.ravel() * 4 // LINE) - set(at[packed_first] * 4 // LINE)
+    assert set(np.flatnonzero(asked.lines[:-1])) == lines
 
 
 def test_all_ways_of_storing_are_reached() -> None:

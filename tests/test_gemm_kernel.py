@@ -508,5 +508,9 @@ def test_tile_choice_wastes_little(target: Target) -> None:
     assert choose_tile(target, kind, 2048, 2048) == tiles(target, kind)[0]
     assert choose_tile(target, kind, lanes, 100).vectors == 1
     assert choose_tile(target, element("longdouble"), 1, 1).vectors == 1
+    long = 11 * lanes  # of which no tall tile is a part
+    assert choose_tile(target, kind, 100 * long, 96, long).vectors == 1
+    if target.registers == 32:
+        assert choose_tile(target, kind, 100 * long, 96, long, whole=True) == Tile(3, 8)
     for tile in tiles(target, kind):
         assert cycles(target, kind, tile) >= tile.vectors * tile.columns / 2

@@ -1,0 +1,144 @@
+"""Asking memory, while a product runs, for the blocks of operands that are packed after it.
+
+Packing and multiplying take turns: while one reads memory, the other's multipliers wait. So a
+product of panels also asks for the lines of what is packed next, some in every segment of its loop
+over K, and packing finds them in L2. Lines that nobody reads afterwards cost a load slot each,
+nothing more: any address may be asked for.
+
+The lines of a block are all sums of an offset along one axis and one along the other. Both are
+listed, without those in a line listed before; of the fast axis they lie side by side.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from tensorop.jit.abi import WORD as WORD_BYTES
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import WORD, Code, Value
+from tensorop.jit.slots import AxisSlot
+
+LOOPS = (AxisSlot.M, AxisSlot.K, AxisSlot.N)  # over blocks, the innermost first
+
+
+class AxisWord(IntEnum):
+    """Record of an axis, by axis slot: its SIZE, and the length of the BLOCKs of it."""
+
+    SIZE = 0
+    BLOCK = 1
+    WORDS = 2
+
+
+class AheadWord(IntEnum):
+    """Record of an operand, behind those of the axes. SLOT: the frame slot with its address. For
+    its fast and its slow axis: AXIS, the axis slot; LINES, offsets in bytes; COUNTS, how many of
+    them lie before a position, for all positions and the end."""
+
+    SLOT = 0
+    FAST_AXIS = 1
+    FAST_LINES = 2
+    FAST_COUNTS = 3
+    SLOW_AXIS = 4
+    SLOW_LINES = 5
+    SLOW_COUNTS = 6
+    WORDS = 7
+
+
+class Ahead:
+    """What is packed next of some operands, asked for in about `turns` turns a call."""
+
+    def __init__(self, code: Code, records: Value, operands: int, turns: Value) -> None:
+        blocks = _NextBlocks(code, records)
+        first = (len(LOOPS) * AxisWord.WORDS + i * AheadWord.WORDS for i in range(operands))
+        self._operands = [
+            _Operand(code, code.at(records, words * WORD_BYTES), blocks, code.max(turns, 1))
+            for words in first
+        ]
+
+    def ask(self) -> None:
+        """Take a turn."""
+        for operand in self._operands:
+            operand.ask()
+
+
+class _NextBlocks:
+    """Of every axis, where its block of the next call begins and ends, and whether that is another
+    one: kept on the stack, by axis slot. After the last call of all, none is."""
+
+    BEGIN, END, MOVED, WORDS = range(4)
+
+    def __init__(self, code: Code, records: Value) -> None:
+        self.code, self.place = code, code.stack(WORD, len(LOOPS) * self.WORDS)
+        moved: dict[AxisSlot, Value] = {}
+        carries: Value | None = None  # whether the loops inside begin anew
+        for axis in LOOPS:
+            record = code.at(records, axis * AxisWord.WORDS * WORD_BYTES)
+            size, block = (code.word(record, word) for word in (AxisWord.SIZE, AxisWord.BLOCK))
+            start, length = (code.word(code.frame, at + axis) for at in (Frame.START, Frame.SIZE))
+            if carries is not None:
+                length = code.builder.select(carries, length, code.int(0))
+            following = code.add(start, length)
+            carries = code.builder.icmp_signed(">=", following, size)
+            begin = code.builder.select(carries, code.int(0), following)
+            moved[axis] = code.builder.icmp_signed("!=", begin, start)
+            code.set_word(self.place, axis * self.WORDS + self.BEGIN, begin)
+            code.set_word(
+                self.place, axis * self.WORDS + self.END, code.min(code.add(begin, block), size)
+            )
+        assert carries is not None
+        for axis, value in moved.items():
+            value = code.builder.and_(value, code.builder.not_(carries))
+            word = axis * self.WORDS + self.MOVED
+            code.set_word(self.place, word, code.builder.zext(value, WORD))
+
+    def of(self, axis: Value) -> list[Value]:
+        """BEGIN, END, MOVED of an axis slot."""
+        first = self.code.mul(axis, self.WORDS)
+        return [self.code.word(self.place, self.code.add(first, i)) for i in range(self.WORDS)]
+
+
+class _Lines(NamedTuple):
+    """The offsets of lines that are asked for: from `begin` to `end` of a list."""
+
+    offsets: Value
+    begin: Value
+    end: Value
+    moved: Value
+
+
+class _Operand:
+    """What is asked for of one operand; how far it has been is kept on the stack."""
+
+    def __init__(self, code: Code, record: Value, blocks: _NextBlocks, turns: Value) -> None:
+        self.code = code
+        self.address = code.pointer(code.frame, code.word(record, AheadWord.SLOT))
+        self.fast = self._lines(code.at(record, AheadWord.FAST_AXIS * WORD_BYTES), blocks)
+        self.slow = self._lines(code.at(record, AheadWord.SLOW_AXIS * WORD_BYTES), blocks)
+        lengths = (code.sub(lines.end, lines.begin) for lines in (self.fast, self.slow))
+        moved = code.nonzero(code.builder.or_(self.fast.moved, self.slow.moved))
+        count = code.builder.select(moved, code.mul(*lengths), code.int(0))
+        self.each = code.builder.udiv(code.add(count, code.sub(turns, 1)), turns)
+        self.state = code.stack(WORD, 3)  # lines left, and the position in both lists
+        for i, value in enumerate((count, self.fast.begin, self.slow.begin)):
+            code.set_word(self.state, i, value)
+
+    def _lines(self, record: Value, blocks: _NextBlocks) -> _Lines:
+        code = self.code
+        offsets, counts = code.pointer(record, 1), code.pointer(record, 2)
+        begin, end, moved = blocks.of(code.word(record, 0))
+        return _Lines(offsets, code.word(counts, begin), code.word(counts, end), moved)
+
+    def ask(self) -> None:
+        code, select = self.code, self.code.builder.select
+        left, *position = (code.word(self.state, i) for i in range(3))
+        count = code.min(left, self.each)
+        with code.reduce(count, position) as carried:
+            i, j = carried.values
+            offset = code.add(code.word(self.fast.offsets, i), code.word(self.slow.offsets, j))
+            code.prefetch(code.at(self.address, offset), near=False)
+            after = code.add(i, 1)
+            ends = code.equal(after, self.fast.end)
+            carried.update([select(ends, self.fast.begin, after), select(ends, code.add(j, 1), j)])
+        for i, value in enumerate((code.sub(left, count), *carried.values)):
+            code.set_word(self.state, i, value)
