@@ -47,8 +47,8 @@ NEAR_BEST = 1.25  # times the least possible: not worth looking for better
 PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries
 LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
-COPY = 24000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
-GAIN = 0.8  # of the estimate as it is, that another one must stay under; FREE: if it copies nothing
+COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
+GAIN = 0.95  # of the estimate as it is, that another one must stay under; FREE: if it copies nothing
 FREE = 0.97
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
