@@ -33,6 +33,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import Machine
@@ -48,7 +49,6 @@ from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
-OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
@@ -234,15 +234,13 @@ def blocked(
 def _asked(
     op: TensorOp, tensor: int, blocks: Blocks, sizes: tuple[int, int, int], machine: Machine
 ) -> bool:
-    """Whether the next block of an input is asked for: it comes from beyond L2 and fits there, and
-    is not multiplied so often that the time to read it does not show."""
+    """Whether the next block of an input is asked for: there is one, it fits into L2, and it comes
+    from so far that the time shows."""
     (m, n, k), (mc, nc, kc) = sizes, blocks
     lanes, block, partners = ((m, mc, nc), (n, nc, m))[tensor]
-    itemsize = element(op.dtype).size
-    elements = prod(d.size for d in op.dimensions if d.strides[tensor])
     follows = block < lanes or kc < k
-    comes = block * kc * itemsize <= machine.l2 < elements * itemsize
-    return follows and comes and partners <= OFTEN
+    fits = block * kc * element(op.dtype).size <= machine.l2
+    return follows and fits and is_slow(op, tensor, partners, machine)
 
 
 def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> int:

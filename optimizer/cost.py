@@ -17,6 +17,7 @@ from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
+from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.joined import spread
@@ -56,6 +57,7 @@ NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
 PRODUCT = 0.55  # a vector multiply-add of a matrix product; PANELS: from packed panels, with edges
 PANELS = 0.73
 SPREAD = 0.75  # an element that is multiplied into one such vector only
+HIDDEN = 0.5  # of the time to read what is asked for while panels are multiplied
 BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does not hide
 STORED = 4.0  # a vector of a finished column; CUT: where columns end within vectors
 CUT = 11.5
@@ -265,7 +267,12 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     n, k = (output_axis(op, t) for t in (DimType.N, DimType.K))
     lies = columns_lie(op, n, k, machine.l1 // (COLUMNS * element(op.dtype).size))
     items = (ITEM_READ if lies else ITEM) * op.size_of(DimType.C)
-    return items + _panels(op, machine, lies) + memory
+    work = items + _panels(op, machine, lies)
+    if op.size_of(DimType.C) == 1 and is_slow(op, 0, n.size, machine):
+        vectors = ceil(op.size_of(DimType.M) / machine.lanes(op.dtype))
+        products = n.size * vectors * k.size * PANELS
+        memory -= HIDDEN * min(products, _transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
+    return work + memory
 
 
 @remembered
