@@ -87,9 +87,9 @@ class GemmKernel:
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
         panels = "pairs" if self.pairs else f"{self.a}_{self.b}"
-        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}" + f"_ahead{self.asks}" * bool(
-            self.asks
-        )
+        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
+        if self.asks:
+            name = f"{name}_asking{self.asks}"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:
