@@ -69,16 +69,17 @@ def test_a_side_that_is_used_often_is_packed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "heads", "packed"),
+    ("queries", "keys", "heads", "moved"),
     [(512, 512, 8, True), (512, 512, 1, False), (40, 2000, 8, False)],
 )
-def test_rows_far_from_one_another_are_packed_where_they_are_used_often(
-    queries: int, keys: int, heads: int, packed: bool
+def test_rows_far_from_one_another_are_moved_where_they_are_used_often(
+    queries: int, keys: int, heads: int, moved: bool
 ) -> None:
-    """The values of an attention, a head between others, or alone."""
+    """The values of an attention, a head between others, or alone: into panels, or all at once."""
     shapes = (1, heads, queries, keys), (1, keys, heads, 64)
     plan = tensorop.compile("bhqk,bkhd->bqhd", *shapes, dtypes="float32", threads=1)
-    assert ("packed panels pay" in plan.explain()) == packed
+    explained = plan.explain()
+    assert ("packed panels pay" in explained or "temporaries" in explained) == moved
 
 
 FEW_RESULTS = ("dba,adc->bc", "adb,dac->bc", "dab,adc->bc", "dba,adc->cb")
