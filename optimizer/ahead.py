@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
@@ -14,5 +12,5 @@ OFTEN = 640  # products of an element that take 16 times as long as reading it f
 def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
     """Whether an input comes from beyond L2, and is multiplied by so few `partners` of the other
     side that the time to read it shows."""
-    elements = prod(d.size for d in op.dimensions if d.strides[tensor])
-    return elements * element(op.dtype).size > machine.l2 and partners <= OFTEN
+    held = op.reached(tensor) * element(op.tensors[tensor].dtype).size
+    return held > machine.l2 and partners <= OFTEN

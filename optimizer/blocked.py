@@ -196,11 +196,13 @@ def blocked(
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
-    asks = [False, False]
-    if not choice.rows_first and (inner_threads == 1 or share_m):  # else others pack in between
-        asks = [_asked(op, tensor, blocks, (parts[0], n, k), machine) for tensor in (IN0, IN1)]
-    if inner_threads > 1 or lies:
-        asks[IN1] = False
+    # A product knows what is packed next where its own thread does so, in the order of `_alone`.
+    ask0, ask1 = (
+        not choice.rows_first and _asked(op, tensor, blocks, (parts[0], n, k), machine)
+        for tensor in (IN0, IN1)
+    )
+    ask0 &= inner_threads == 1 or share_m
+    ask1 &= inner_threads == 1 and not lies
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -210,11 +212,11 @@ def blocked(
         _store(axes, op, rows, rows // tile.vectors, machine),
         epilogue=epilogue_of(op),
         pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
-        asks=sum(asks),
+        asks=ask0 + ask1,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
-    pack0 = Pack(IN0, "M", rows, "K", asks[IN0])
-    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", asks[IN1]),)
+    pack0 = Pack(IN0, "M", rows, "K", ask0)
+    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1),)
     if inner_threads == 1:
         body = _alone(blocks, pack0, pack1, call, rows_first=bool(choice.rows_first))
     elif share_m:

@@ -270,7 +270,7 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     work = items + _panels(op, machine, lies)
     if op.size_of(DimType.C) == 1 and is_slow(op, 0, n.size, machine):
         vectors = ceil(op.size_of(DimType.M) / machine.lanes(op.dtype))
-        products = n.size * vectors * k.size * PANELS
+        products = n.size * vectors * k.size * PANELS * element(op.dtype).parts ** 2
         memory -= HIDDEN * min(products, _transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
     return work + memory
 

@@ -48,9 +48,7 @@ PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries
 LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
 COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
-GAIN = (
-    0.95  # of the estimate as it is, that another one must stay under; FREE: if it copies nothing
-)
+GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation

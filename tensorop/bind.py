@@ -245,12 +245,9 @@ class _Binder(CopyWords):
                 continue
             words.append(self._slot(pack.tensor))
             depth = self._tabled_axis(pack.depth).dimensions
-            side_by_side = any(d.strides[pack.tensor] == 1 for d in depth)
-            for name in sorted(
-                (pack.lanes, pack.depth), key=lambda x: (x == pack.depth) != side_by_side
-            ):
-                lines = map(self.image.keep, self._lines(name, pack.tensor))
-                words += (AXIS_SLOTS[name], *lines)
+            deep = any(d.strides[pack.tensor] == 1 for d in depth)
+            for name in (pack.depth, pack.lanes) if deep else (pack.lanes, pack.depth):
+                words += (AXIS_SLOTS[name], *map(self.image.keep, self._lines(name, pack.tensor)))
         return np.array(words, np.int64)
 
     def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:

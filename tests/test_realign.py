@@ -15,6 +15,7 @@ import tensorop
 from tensorop import reference
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
+from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
 from tensorop.optimizer.cost import BYTES_PER_CYCLE, MEMORY, bytes_of, least_cycles, stream_cycles
 from tensorop.optimizer.machine import Machine, host_machine
@@ -260,6 +261,19 @@ def test_stores_far_apart_cost_most_in_memory() -> None:
         return cycles(op, MACHINE) - cycles(op, held)
 
     assert memory("aebd,ce->dcba") > 1.5 * memory("aebd,ce->cabd") > 0
+
+
+@pytest.mark.parametrize(("columns", "shows"), [(24, True), (2400, False)])
+def test_what_is_asked_for_ahead_costs_less(
+    columns: int, shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the time to read a large input once, if it is multiplied by few columns."""
+    op = contraction("ba,cb->ca", a=40_000, b=360, c=columns)
+    asked = cost.product_cycles.__wrapped__(op, MACHINE)
+    monkeypatch.setattr(cost, "HIDDEN", 0.0)
+    saved = cost.product_cycles.__wrapped__(op, MACHINE) - asked
+    read = max(bytes_of(op, t) for t in (0, 1)) / BYTES_PER_CYCLE[MEMORY]
+    assert 0 < saved < read if shows else saved == 0
 
 
 def test_calls_with_other_labels_have_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
