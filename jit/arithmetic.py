@@ -216,7 +216,17 @@ class Arithmetic:
     def _narrow(self, part: Value) -> Value:
         return narrow(self.code, part, self.element.half) if self.element.half else part
 
+    def kept(self, count: Value) -> Value:
+        """A count as something to be given in its place: where masks are free, a mask that stays in
+        a register of its own. LLVM would otherwise make it anew in every turn of a loop."""
+        if not self.code.target.free_masks:
+            return count
+        mask = self._mask(self.lanes * self.element.parts, self.code.mul(count, self.element.parts))
+        return self.builder.asm(ir.FunctionType(mask.type, [mask.type]), "", "=k,0", [mask], False)
+
     def _mask(self, lanes: int, count: Value, behind: bool = False) -> Value:
+        if isinstance(count.type, ir.VectorType):
+            return count
         scalar = ir.IntType(8 * min(self.element.part, 8))
         key = (self.builder.block, count, lanes, scalar.width, behind)
         if key not in self.code.made:
@@ -235,7 +245,7 @@ class Arithmetic:
         raw: Value | None = None,
     ) -> Value:
         lanes = type_.count
-        if self.element.parts == 2:
+        if self.element.parts == 2 and not isinstance(count.type, ir.VectorType):
             count = self.code.mul(count, 2)
         mask = self._mask(lanes, count, behind)
         suffix = f"v{lanes}{_mangled(type_.element)}.p0"

@@ -104,7 +104,7 @@ class _Batch:
         for first, stop, lanes, masked in strips:
             of = Arithmetic(code, self.element, lanes)
             with code.loop(stop, first, lanes) as x:
-                count = code.min(lanes, code.sub(stop, x)) if masked else None
+                count = of.kept(code.min(lanes, code.sub(stop, x))) if masked else None
                 sums = self._sums(of, self._at_x(in0, x, 0), self._at_x(in1, x, 1), count)
                 self._store(of, sums, self._at_x(out, x, 2), count)
 

@@ -22,8 +22,8 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.bfloat_pairs import BfloatPairs
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
-from tensorop.jit.gemm_ahead import Ahead
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
+from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.gemm_store import Buffer, Flush, Result
 from tensorop.jit.gemm_tile import (
     SEGMENT,
@@ -53,7 +53,7 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
     Raises
     ------
     ValueError
-        Its operands have to be packed, or the target lacks the masks that its store needs.
+        Its operands have to be packed, or the target lacks the masks that it needs.
     """
     described = element(kernel.dtype)
     if (kernel.a, kernel.b) != ("packed", "packed"):
@@ -63,6 +63,8 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
             raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
     if kernel.pairs and not (kernel.dtype == "bfloat16" and target.bfloat_pairs):
         raise ValueError(f"{target.name} multiplies no pairs of {kernel.dtype}")
+    if kernel.left and not masks_rows(kernel, target):
+        raise ValueError(f"{kernel.name} has no tile of masked rows")
     if kernel.store == "runs" and not masks_stores(kernel.dtype, target):
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
@@ -118,14 +120,24 @@ class _MacroKernel:
                 self._rows(self._columns(address, tail, valid), n, valid)
         return code.finish()
 
-    def _next_blocks(self) -> Ahead | None:
+    def _next_blocks(self) -> Ahead | Following | None:
         """What is asked for in every segment of K of every full tile."""
         code, kernel = self.code, self.kernel
         if not kernel.asks:
             return None
         turns = code.builder.udiv(self.k, code.int(SEGMENT))
-        for size, tile in ((self.m, self.mr), (self.n, kernel.columns)):
+        rows = code.add(self.m, self.mr - 1) if kernel.left else self.m
+        for size, tile in ((rows, self.mr), (self.n, kernel.columns)):
             turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
+        if kernel.a == "direct":
+            across, along = code.mul(self.n, self.b_column), code.mul(self.k, self.b_step)
+            b = (GemmWord.B_NEXT, self.b, code.max(across, along))
+            a = (GemmWord.A_NEXT, self.a, code.mul(self.k, self.a_step))
+            blocks = [
+                (code.at(address, self.word(word)), length)
+                for word, address, length in (a, b)[: kernel.asks]
+            ]
+            return Following(code, blocks, turns)
         records = code.pointer(code.descriptor, GemmWord.AHEAD)
         return Ahead(code, records, kernel.asks, turns)
 
@@ -226,24 +238,29 @@ class _MacroKernel:
         return ahead, 0, select(short, code.int(step), code.int(0))
 
     def _rows(self, columns: Columns, n: Value, valid: Value | None) -> None:
-        """All tiles of some columns: full ones, then the remaining rows as single vectors."""
-        code = self.code
+        """All tiles of some columns: full ones, then the remaining rows: as a tile whose last
+        vector is masked, or as single vectors."""
+        code, kernel = self.code, self.kernel
         stored = valid if valid is not None else code.int(columns.columns)
         panels = code.builder.udiv(self.m, code.int(self.mr))
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
-            if valid is None and self.kernel.store != "scatter":
-                self._full_tile(address, tile, code.mul(panel, self.mr), n)
+            if kernel.store != "scatter":
+                self._tile(address, tile, code.mul(panel, self.mr), n, valid)
             else:
-                self._put(address, self.kernel.vectors, tile, 0)
+                self._put(address, kernel.vectors, tile, 0)
                 self._flush(code.mul(panel, self.mr), code.int(self.mr), n, stored)
         if self.mr > 1:
             whole = code.mul(panels, self.mr)
+            address = code.at(self.a, code.mul(panels, self.a_panel))
             with code.when(code.less(whole, self.m)):
                 left = code.sub(self.m, whole)
-                self._left_rows(code.at(self.a, code.mul(panels, self.a_panel)), columns, left)
-                self._flush(whole, left, n, stored)
+                if kernel.left:
+                    self._tile(address, columns, whole, n, valid, left)
+                else:
+                    self._left_rows(address, columns, left)
+                    self._flush(whole, left, n, stored)
 
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
@@ -256,23 +273,47 @@ class _MacroKernel:
             columns, stream=code.at(columns.address, code.add(self.b_panel, part)), stream_step=step
         )
 
-    def _full_tile(self, address: Value, columns: Columns, m: Value, n: Value) -> None:
-        """Straight from the accumulators to C where nothing has to be multiplied."""
-        code, width, lanes = self.code, columns.columns, self.lanes
-        places = self.result.places(m, self.kernel.vectors, lanes, self.kernel.store)
+    def _tile(
+        self,
+        address: Value,
+        columns: Columns,
+        m: Value,
+        n: Value,
+        valid: Value | None,
+        left: Value | None = None,
+    ) -> None:
+        """Straight from the accumulators to C where nothing has to be multiplied, nor added at the
+        edges of C. valid: columns that exist, left: rows that do, if not all."""
+        code, kernel, lanes = self.code, self.kernel, self.lanes
+        vectors, count = kernel.vectors, None
+        if left is not None:
+            vectors = kernel.left
+            parts = Arithmetic(code, self.accumulator.real, lanes)
+            count = parts.kept(code.sub(left, (vectors - 1) * lanes))
+        places = self.result.places(m, vectors, lanes, kernel.store, count)
 
         def prefetch(column: Value, count: int) -> None:
             self.result.prefetch(places, code.add(n, column), count, lanes)
 
         # Where K is short and nothing is packed, C is small, and in the cache already.
-        errand = prefetch if self.kernel.a == "packed" or self.kernel.batch_reduce else None
-        sums = self._product(address, self.kernel.vectors, columns, lanes, None, errand)
-        with code.either(self.result.needs_scalars()) as (then, otherwise):
+        edge, result = valid is not None or left is not None, self.result
+        far = kernel.a == "packed" or kernel.batch_reduce or kernel.asks
+        errand = prefetch if far and not edge else None
+        sums = self._product(address, vectors, columns, lanes, count, errand)
+        buffered = result.needs_scalars()
+        if edge:
+            buffered = code.builder.or_(buffered, code.builder.not_(result.first))
+        with code.either(buffered) as (then, otherwise):
             with then:
-                self.buffer.put(sums, 0, width, lanes)
-                self._flush(m, code.int(self.mr), n, code.int(width))
+                self.buffer.put(sums, 0, columns.columns, lanes)
+                rows = left if left is not None else code.int(self.mr)
+                stored = valid if valid is not None else code.int(columns.columns)
+                self._flush(m, rows, n, stored)
             with otherwise:
-                self.result.store(sums, places, n, lanes)
+                if edge:
+                    result.overwrite(sums, places, n, lanes, valid)
+                else:
+                    result.store(sums, places, n, lanes)
 
     def _left_rows(self, address: Value, columns: Columns, left: Value) -> None:
         """Fewer rows than a tile has, into the buffer. A panel is padded, so that its vectors are
@@ -286,7 +327,7 @@ class _MacroKernel:
             self.buffer.put(sums, row, columns.columns, lanes)
 
     def _put(self, address: Value, vectors: int, columns: Columns, row: int) -> None:
-        sums = self._product(address, vectors, columns, self.lanes, None)
+        sums = self._product(address, vectors, columns, self.lanes)
         self.buffer.put(sums, row, columns.columns, self.lanes)
 
     def _product(
@@ -295,12 +336,13 @@ class _MacroKernel:
         vectors: int,
         columns: Columns,
         lanes: int,
-        count: Value | None,
+        count: Value | None = None,
         errand: Errand | None = None,
     ) -> list[Number]:
         code, accumulator = self.code, self.accumulator
         tail = tail_columns(self.kernel.columns)
-        whole = vectors == self.kernel.vectors and columns.columns > tail and count is None
+        full = columns.columns > tail
+        whole = full and (vectors == self.kernel.vectors or (vectors > 1 and count is not None))
         rows = Rows(
             vectors,
             address,
@@ -316,8 +358,9 @@ class _MacroKernel:
         vector = kind(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
-        direct_left = count is not None and columns.columns > tail
-        unroll = self._unroll(vectors * columns.columns) if whole or direct_left else 1
+        # Of a masked tile of several vectors a step is long enough.
+        unrolls = vectors == (self.kernel.vectors if count is None else 1)
+        unroll = self._unroll(vectors * columns.columns) if full and unrolls else 1
         product = TileProduct(vector, parts, rows, columns, self.ahead if whole else None)
         return product.compute(self.k, blocks, unroll, errand)
 
@@ -326,7 +369,7 @@ class _MacroKernel:
         products = positions * self.accumulator.parts**2
         if products < 24:
             return 4
-        return 1 if self.kernel.a == "packed" and not self.kernel.batch_reduce else 2
+        return 2 if self.kernel.batch_reduce else 1
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

@@ -25,9 +25,9 @@ class GemmWord(IntEnum):
     A_SLOT, B_SLOT: frame slots with the operands' block addresses (panels, or the data itself).
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
-    AHEAD: the records (`jit/gemm_ahead.py`) of the operands that are asked for ahead (asks).
-    B_NEXT: from this block of B to one that is asked for meanwhile, of the same size and without
-    gaps; 0: none (direct, batch-reduce).
+    AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks, packed operands).
+    A_NEXT, B_NEXT: from this block of an operand to one of the same size that is asked for
+    meanwhile (direct, asks; batch-reduce: a block of B without gaps, 0 for none).
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
     absolute position; a block starts at a multiple of them (not store="columns").
@@ -54,7 +54,8 @@ class GemmWord(IntEnum):
     C_M_TABLE = 13
     B_NEXT = 14
     AHEAD = 15
-    WORDS = 16
+    A_NEXT = 16
+    WORDS = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ class GemmKernel:
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
-    asks: of so many operands the block that is packed next is asked for meanwhile (packed A).
+    asks: of so many operands the block that comes next is asked for meanwhile (A packed, or direct
+    where no batch-reduce is).
+    left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
+    of its vectors masked (`masks_rows`). 0: not known, or no masks.
     pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
@@ -80,6 +84,7 @@ class GemmKernel:
     epilogue: str = "none"
     pairs: bool = False
     asks: int = 0
+    left: int = 0
 
     @property
     def name(self) -> str:
@@ -90,6 +95,8 @@ class GemmKernel:
         name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
         if self.asks:
             name = f"{name}_asking{self.asks}"
+        if self.left:
+            name = f"{name}_left{self.left}"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:
@@ -106,3 +113,8 @@ def masks_stores(dtype: str, target: Target) -> bool:
     """Whether parts of vectors are stored at no cost, so that there are kernels that store runs."""
     kind = element(dtype)
     return target.free_masks and kind.vectorises and kind.part in target.masked
+
+
+def masks_rows(kernel: GemmKernel, target: Target) -> bool:
+    """Whether there may be a tile whose last vector is masked."""
+    return kernel.a == "direct" and kernel.store == "columns" and masks_stores(kernel.dtype, target)

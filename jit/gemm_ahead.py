@@ -1,22 +1,26 @@
-"""Asking memory, while a product runs, for the blocks of operands that are packed after it.
+"""Asking memory, while a product runs, for the blocks of operands that are needed after it.
 
 Packing and multiplying take turns: while one reads memory, the other's multipliers wait. So a
 product of panels also asks for the lines of what is packed next, some in every segment of its loop
 over K, and packing finds them in L2. Lines that nobody reads afterwards cost a load slot each,
 nothing more: any address may be asked for.
 
-The lines of a block are all sums of an offset along one axis and one along the other. Both are
-listed, without those in a line listed before; of the fast axis they lie side by side.
+Operands that are read where they lie are asked for as the bytes of the next block (`Following`),
+those that are packed by their lines (`Ahead`): all sums of an offset along one axis and one along
+the other. Both are listed, without those in a line listed before; of the fast axis they lie side by
+side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import WORD, Code, Value
+from tensorop.jit.builder import POINTER, WORD, Code, Value
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 
 LOOPS = (AxisSlot.M, AxisSlot.K, AxisSlot.N)  # over blocks, the innermost first
@@ -142,3 +146,26 @@ class _Operand:
             carried.update([select(ends, self.fast.begin, after), select(ends, code.add(j, 1), j)])
         for i, value in enumerate((code.sub(left, count), *carried.values)):
             code.set_word(self.state, i, value)
+
+
+class Following:
+    """The blocks of operands that the next call reads where they lie, given as (address, bytes),
+    asked for in about `turns` turns a call."""
+
+    def __init__(self, code: Code, blocks: Sequence[tuple[Value, Value]], turns: Value) -> None:
+        self.code, self.state = code, code.stack(POINTER, len(blocks))  # how far it has been
+        each = code.mul(code.max(turns, 1), LINE)  # bytes, were it a line a turn
+        self._counts = []
+        for i, (address, length) in enumerate(blocks):
+            self._counts.append(code.builder.udiv(code.add(length, code.sub(each, 1)), each))
+            code.set_word(self.state, i, code.builder.ptrtoint(address, WORD))
+
+    def ask(self) -> None:
+        """Take a turn."""
+        code = self.code
+        for i, count in enumerate(self._counts):
+            first = code.pointer(self.state, i)
+            with code.loop(code.mul(count, LINE), step=LINE) as offset:
+                code.prefetch(code.at(first, offset), near=False)
+            beyond = code.at(first, code.mul(count, LINE))
+            code.set_word(self.state, i, code.builder.ptrtoint(beyond, WORD))

@@ -30,12 +30,22 @@ from tensorop.jit.slots import AxisSlot, Slot
 
 class Place(NamedTuple):
     """Where the rows of a vector lie in C, as bytes from a column's beginning: `length` of them
-    from `first` on, and the others where they would if the first one were at `second`. length: None
-    where all belong together."""
+    from `first` on, and the others, if any, where they would if the first one were at `second`.
+    length: None where all belong together."""
 
     first: Value
     length: Value | None = None
     second: Value | None = None
+
+
+class Cell(NamedTuple):
+    """What is stored of one of a tile's vectors at a place in every column: the first `length` of
+    its rows, those `behind` them, or, without a length, all."""
+
+    vector: int
+    place: Value
+    length: Value | None = None
+    behind: bool = False
 
 
 class Result:
@@ -60,12 +70,16 @@ class Result:
         """Byte offset of a row, counted from the block's first, where a tile's are consecutive."""
         return self.code.word(self._by_row(GemmWord.C_M_TABLE), self._position(index))
 
-    def places(self, index: Value, vectors: int, lanes: int, store: Store) -> list[Place]:
-        """The vectors of a tile that begins with a row, counted from the block's first."""
+    def places(
+        self, index: Value, vectors: int, lanes: int, store: Store, count: Value | None = None
+    ) -> list[Place]:
+        """The vectors of a tile that begins with a row, counted from the block's first; of
+        consecutive rows perhaps only some lanes of the last one."""
         code = self.code
         if store == "columns":
             row, size = self.row(index), lanes * self.element.size
-            return [Place(code.add(row, vector * size)) for vector in range(vectors)]
+            starts = [code.add(row, vector * size) for vector in range(vectors)]
+            return [*map(Place, starts[:-1]), Place(starts[-1], count)]
         record = code.builder.udiv(self._position(index), code.int(lanes))
         record = code.at(self._by_row(GemmWord.C_M_RUNS), code.mul(record, 3 * WORD_BYTES))
         words = [[code.word(record, 3 * vector + i) for i in range(3)] for vector in range(vectors)]
@@ -108,18 +122,34 @@ class Result:
         self, sums: Sequence[Number], places: Sequence[Place], column: Value, lanes: int
     ) -> None:
         """Overwrite C by a full tile, or add it: no scalars."""
-        store = partial(self._store, sums, places, column, lanes)
+        store = partial(self._store, sums, places, column, lanes, None)
         with self.code.either(self.first) as (overwrites, adds):
             for branch, reads in ((overwrites, False), (adds, True)):
                 with branch:
-                    if self.epilogue == "none":
-                        store(adds=reads, finishes=False)
-                        continue
-                    with self.code.either(self.last) as (then, otherwise):
-                        with then:
-                            store(adds=reads, finishes=True)
-                        with otherwise:
-                            store(adds=reads, finishes=False)
+                    self._finishing(partial(store, adds=reads))
+
+    def overwrite(
+        self,
+        sums: Sequence[Number],
+        places: Sequence[Place],
+        column: Value,
+        lanes: int,
+        valid: Value | None,
+    ) -> None:
+        """Overwrite C by a tile at its edge, of which perhaps only some columns are valid."""
+        store = partial(self._store, sums, places, column, lanes, valid)
+        self._finishing(partial(store, adds=False))
+
+    def _finishing(self, store: Callable[..., None]) -> None:
+        """Store with `finishes` as it is, where there is an epilogue."""
+        if self.epilogue == "none":
+            store(finishes=False)
+            return
+        with self.code.either(self.last) as (then, otherwise):
+            with then:
+                store(finishes=True)
+            with otherwise:
+                store(finishes=False)
 
     def _store(
         self,
@@ -127,6 +157,7 @@ class Result:
         places: Sequence[Place],
         column: Value,
         lanes: int,
+        valid: Value | None,
         *,
         adds: bool,
         finishes: bool,
@@ -136,29 +167,36 @@ class Result:
         stored = Arithmetic(code, self.element, lanes)
         summed = Arithmetic(code, self.element.accumulator, lanes)
 
-        def put(i: int, at: Value, count: Value | None = None, behind: bool = False) -> None:
-            place = code.at(code.at(self.out, code.word(table, i // vectors)), at)
-            total = sums[i]
-            if adds:
-                total = summed.add(stored.load(place, count, behind=behind), total)
-            if finishes:
-                total = UNARY_FUNCTIONS[self.epilogue](summed, total)
-            stored.store(total, place, count, behind=behind)
+        def put(n: int, cells: Sequence[Cell]) -> None:
+            target = code.at(self.out, code.word(table, n))
+            for vector, at, length, behind in cells:
+                place, total = code.at(target, at), sums[n * vectors + vector]
+                if adds:
+                    total = summed.add(stored.load(place, length, behind=behind), total)
+                if finishes:
+                    total = UNARY_FUNCTIONS[self.epilogue](summed, total)
+                stored.store(total, place, length, behind=behind)
 
-        if all(place.length is None for place in places):
-            for i in range(len(sums)):
-                put(i, places[i % vectors].first)
+        def every_column(*cells: Cell) -> None:
+            for n in range(len(sums) // vectors):
+                if n == 0 or valid is None:
+                    put(n, cells)
+                    continue
+                with code.when(code.less(n, valid)):
+                    put(n, cells)
+
+        if all(place.second is None for place in places):
+            every_column(*(Cell(v, place.first, place.length) for v, place in enumerate(places)))
             return
         for vector, (first, length, second) in enumerate(places):
             assert length is not None and second is not None
             with code.either(code.equal(length, lanes)) as (together, apart):
                 with together:
-                    for i in range(vector, len(sums), vectors):
-                        put(i, first)
+                    every_column(Cell(vector, first))
                 with apart:
-                    for i in range(vector, len(sums), vectors):
-                        put(i, first, length)
-                        put(i, second, length, behind=True)
+                    every_column(
+                        Cell(vector, first, length), Cell(vector, second, length, behind=True)
+                    )
 
 
 class Buffer:

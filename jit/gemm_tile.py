@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
-from tensorop.jit.gemm_ahead import Ahead
+from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.lines import LINE
 
 Step = Value | int
@@ -239,7 +239,7 @@ class TileProduct:
         parts: Arithmetic,
         rows: Rows,
         columns: Columns,
-        ahead: Ahead | None = None,
+        ahead: Ahead | Following | None = None,
     ) -> None:
         """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them;
         ahead: what is asked for in every segment of K."""

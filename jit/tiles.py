@@ -78,21 +78,26 @@ def cycles(target: Target, element: Element, tile: Tile) -> float:
 
 
 class _Walk(NamedTuple):
-    """What a kernel goes through a block with: full tiles, then single vectors below, and narrower
-    tiles on the right. For each width the cycles of a tile of all vectors, and of a single one.
-    middle: only of a kernel that has tiles of that width."""
+    """What a kernel goes through a block with: full tiles, then single vectors (or a masked tile)
+    below, and narrower tiles on the right. For each width the cycles of a tile of one
+    vector, two and so on. middle: only of a kernel that has tiles of that width."""
 
     tile: Tile
     rows: int
     lanes: int
-    full: tuple[float, float]
-    middle: tuple[float, float]
-    tail: tuple[float, float]
+    full: tuple[float, ...]
+    middle: tuple[float, ...]
+    tail: tuple[float, ...]
 
-    def cycles(self, m: int, n: int, batch_reduce: bool) -> float:
+    def cycles(self, m: int, n: int, batch_reduce: bool, masked: bool = False) -> float:
         """Of m rows and n columns."""
         down, left = divmod(m, self.rows)
-        single = -(-left // self.lanes)
+        vectors = -(-left // self.lanes)
+
+        def rows(tiles: tuple[float, ...]) -> float:
+            edge = tiles[vectors - 1] if masked and vectors else vectors * tiles[0]
+            return down * tiles[-1] + edge
+
         columns = self.tile.columns
         across, left = divmod(n, columns)
         middle, tail = middle_columns(columns), tail_columns(columns)
@@ -101,9 +106,11 @@ class _Walk(NamedTuple):
             if across and left == split_columns(columns):
                 across, left = across - 1, left + columns
             halves, left = divmod(left, middle)
-        total = across * (down * self.full[0] + single * self.full[1])
-        total += halves * (down * self.middle[0] + single * self.middle[1])
-        return total + -(-left // tail) * (down * self.tail[0] + single * self.tail[1])
+        return (
+            across * rows(self.full)
+            + halves * rows(self.middle)
+            + -(-left // tail) * rows(self.tail)
+        )
 
 
 @cache
@@ -111,9 +118,8 @@ def _walks(target: Target, element: Element) -> tuple[_Walk, ...]:
     """The walks of all tiles of a dtype."""
     lanes = target.lanes(element.accumulator.part) if element.vectorises else 1
 
-    def costs(tile: Tile, width: int) -> tuple[float, float]:
-        all_vectors, single = Tile(tile.vectors, width), Tile(1, width)
-        return cycles(target, element, all_vectors), cycles(target, element, single)
+    def costs(tile: Tile, width: int) -> tuple[float, ...]:
+        return tuple(cycles(target, element, Tile(v + 1, width)) for v in range(tile.vectors))
 
     return tuple(
         _Walk(
@@ -136,15 +142,16 @@ def choose_tile(
     run: int | None = None,
     batch_reduce: bool = False,
     whole: bool = False,
+    masked: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. No tile is taller than m needs: its panels would be mostly padding. Where only `run`
     rows are consecutive in C, tiles whose rows all are, if any, go first; unless they take longer,
     where `whole`: vectors of other tiles are not cut either. A `batch_reduce` kernel has tiles of a
-    middle width, too.
+    middle width, too. masked: rows that are left over are a tile, its last vector masked.
     """
     fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
-    found = {walk.tile: walk.cycles(m, n, batch_reduce) for walk in fitting}
+    found = {walk.tile: walk.cycles(m, n, batch_reduce, masked) for walk in fitting}
     if run is not None and run < m:
         limit = _RUNS * min(found.values()) if whole else inf
         first = [w.tile for w in fitting if run % w.rows == 0 and found[w.tile] <= limit]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tensorop.ir import TensorOp
+from collections.abc import Sequence
+
+from tensorop.ir import Dimension, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.direct import DENSE
 from tensorop.optimizer.machine import Machine
 
+PAGE = 4096  # bytes
 OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 
 
@@ -14,3 +18,25 @@ def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
     side that the time to read it shows."""
     held = op.reached(tensor) * element(op.tensors[tensor].dtype).size
     return held > machine.l2 and partners <= OFTEN
+
+
+def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine) -> int:
+    """Of how many inputs the part that the next call of a kernel reads, where it lies, is asked
+    for: of in1 only with in0. Such parts move, have few gaps, and L2 holds two; shorter ones than a
+    page the hardware follows from one to the next.
+
+    Parameters
+    ----------
+    kernel : sequence of Dimension
+        M, N and K of it.
+    """
+    m, n, k = kernel
+    asked = 0
+    for tensor, side, partners in ((0, m, n), (1, n, m)):
+        count = side.size * k.size
+        reach = max(abs(d.strides[tensor]) * d.size for d in (side, k))
+        fits = PAGE <= count * element(op.dtype).size <= machine.l2 // 2
+        moves = op.reached(tensor) > count and reach <= DENSE * count
+        if fits and moves and is_slow(op, tensor, partners.size, machine):
+            asked = tensor + 1
+    return asked

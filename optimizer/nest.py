@@ -12,10 +12,11 @@ from math import prod
 
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm_abi import GemmKernel, Store
+from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access
 from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.optimizer.ahead import asked_as_it_lies
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
@@ -99,11 +100,13 @@ def _matrix_product(
     plain = kind.parts == 1 and not kind.half and not any(t.conj for t in op.tensors)
     direct = plain and m.strides[0] == 1
     reduces = direct and len(summed) > 1
-    tile = choose_tile(machine.target, kind, m.size, n.size, batch_reduce=reduces)
-    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     store: Store = "columns" if m.strides[2] == 1 else "scatter"
+    masked = direct and store == "columns" and masks_stores(op.dtype, machine.target)
+    target, sizes = machine.target, (m.size, n.size)
+    tile = choose_tile(target, kind, *sizes, batch_reduce=reduces, masked=masked)
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(target)
     if direct:
-        return _direct(op, (m, n, summed), tile, rows, store, machine)
+        return _direct(op, (m, n, summed), tile, rows, store, machine, masked=masked)
     return _packed(op, (m, n, summed), tile, rows, store, kind, machine)
 
 
@@ -114,6 +117,8 @@ def _direct(
     rows: int,
     store: Store,
     machine: Machine,
+    *,
+    masked: bool,
 ) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
     m, n, summed = dims
     axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]
@@ -121,20 +126,24 @@ def _direct(
         Axis(name, DimType.K, (d,))
         for name, d in zip(("BR", "K") if len(summed) > 1 else ("K",), summed, strict=True)
     ]
-    reduces = len(summed) > 1
+    k, reduces = summed[-1], len(summed) > 1
+    windows = tabled_part(axes[0]).size < m.size  # whose last one is as long as it happens to be
+    left = 0 if windows else -(-(m.size % rows) // (rows // tile.vectors))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "direct",
-        "consecutive" if summed[-1].strides[1] == 1 else "direct",
+        "consecutive" if k.strides[1] == 1 else "direct",
         store,
         batch_reduce=reduces,
         epilogue=epilogue_of(op),
+        left=left if masked else 0,
+        asks=0 if reduces else asked_as_it_lies(op, (m, n, k), machine),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     steps: tuple[Step, ...] = (call,)
-    kind, k = element(op.dtype), summed[-1]
+    kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))
     mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
     m_size, n_size = (tabled_part(axis).size for axis in axes[:2])  # of a window

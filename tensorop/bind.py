@@ -211,8 +211,10 @@ class _Binder(CopyWords):
                 words[slot] = self._slot(tensor)
         if kernel.a != "packed":
             words[d.A_K] = self._step(k, 0)
+            words[d.A_NEXT] = self._following(call, 0)
         if kernel.b != "packed":
             words[d.B_K], words[d.B_N] = self._step(k, 1), self._step(n, 1)
+            words[d.B_NEXT] = self._following(call, 1)
         if kernel.batch_reduce:
             br = call.axes[3]
             words[d.A_BR], words[d.B_BR] = self._step(br, 0), self._step(br, 1)
@@ -226,7 +228,7 @@ class _Binder(CopyWords):
             words[d.C_M_BEGIN] = self.image.keep(begin)
             if kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
-        if kernel.asks:
+        if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         return words
 
@@ -274,10 +276,15 @@ class _Binder(CopyWords):
             if stride != dense:
                 return 0
             dense *= count
+        size *= self._element(1).size
+        return size if self._following(call, 1) == size else 0
+
+    def _following(self, call: Call, tensor: int) -> int:
+        """Bytes from the block of an input that a call reads to that which the next call does, as
+        far as the innermost loop that moves it goes; 0 where none does."""
         around = self._loops_around(self.schedule.body, call)
-        moving = [loop for loop in around if self._axis(loop.axis).stride(1)]
-        follows = bool(moving) and self._axis(moving[-1].axis).stride(1) == size
-        return size * self._element(1).size if follows else 0
+        moving = [loop for loop in around if self._axis(loop.axis).stride(tensor)]
+        return moving[-1].block * self._step(moving[-1].axis, tensor) if moving else 0
 
     def _stream_words(self, call: Call) -> Words:
         d, (x, y) = StreamDescriptor, call.axes

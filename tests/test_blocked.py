@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.builder import BYTE, POINTER, WORD, Code, Value
-from tensorop.jit.compiler import load_object, object_code
-from tensorop.jit.gemm_abi import GemmKernel, masks_stores
-from tensorop.jit.generate import generate
+from tensorop.jit.builder import Code
+from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
@@ -30,6 +27,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Call, Loop, Pack, Schedule
+from tests.asked import Asked, aligned
 from tests.strategies import numpy_dtype
 from tests.test_golden import AVX512
 
@@ -97,48 +95,6 @@ def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyP
         cut += any(loop.block < schedule.axis(loop.axis).size for loop in loops)
         does_the_same(op, schedule, buffers, threads)
     assert cut > 15
-
-
-def aligned(values: NDArray[Any]) -> NDArray[Any]:
-    """float32 values from the beginning of a line on."""
-    room = np.empty(values.size + LINE // 4, np.float32)
-    first = -room.ctypes.data % LINE // 4
-    room = room[first : first + values.size]
-    room[:] = values
-    return room
-
-
-class Asked:
-    """The lines of an operand that products ask for, as their code marks them."""
-
-    def __init__(self, operand: NDArray[Any]) -> None:
-        self.operand = operand
-        self.lines = np.zeros(operand.nbytes // LINE + 1, np.uint8)  # the last one: elsewhere
-
-    def ask(self, code: Code, address: Value, *, near: bool = True, write: bool = False) -> None:
-        """In place of `Code.prefetch`."""
-        if near or write:
-            return
-        builder, elsewhere = code.builder, code.int(self.operand.nbytes // LINE)
-        offset = code.sub(builder.ptrtoint(address, WORD), self.operand.ctypes.data)
-        line = builder.udiv(offset, code.int(LINE))
-        line = builder.select(builder.icmp_unsigned("<", line, elsewhere), line, elsewhere)
-        marks = builder.inttoptr(code.int(self.lines.ctypes.data), POINTER)
-        code.store(ir.Constant(BYTE, 1), code.at(marks, line))
-
-    def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
-        """Run a schedule, its product compiled anew."""
-        bound, named = bind(schedule, current_target())
-        kernels = []
-        for kernel in named:
-            if isinstance(kernel, GemmKernel):
-                code = object_code(generate(kernel, current_target()), current_target())
-                names = load_object(code, current_target(), [kernel.name], {})
-                kernels.append(names[kernel.name])
-            else:
-                kernels.append(kernel_address(kernel))
-        one = buffers[0].dtype.type(1)
-        run(bound.placed(kernels, 1, scalars(one, 0 * one)), *buffers)
 
 
 @pytest.mark.parametrize("tensor", [0, 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -16,7 +16,7 @@ from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import assembly, load_object, object_code
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_stores
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
@@ -376,6 +376,30 @@ def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -
         for end in (True, False)
     ]
     check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_rows_that_do_not_fill_a_tile(dtype: str, target: Target) -> None:
+    """Every number of vectors of the last tile, full or in part, on memory that ends there; what is
+    asked for meanwhile may lie anywhere."""
+    for tile in tiles(target, element(dtype))[:5]:
+        for left in range(1, tile.vectors + 1):
+            kernel = GemmKernel(dtype, *tile, "direct", "direct", asks=left % 3)
+            if masks_rows(kernel, target):
+                kernel = replace(kernel, left=left)
+            lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
+            most = min(left * lanes, mr - 1)
+            rows = {(left - 1) * lanes + 1, max(1, most - 1), most}
+            ways = ({}, {"alpha": 2.0}, {"beta": 3.0}, {"first": False})
+            cases = [
+                Case(m, n, 19, b_strides=order, **way)  # type: ignore[arg-type]
+                for m in {*rows, *(mr + r for r in rows)}
+                for n, order, way in zip(
+                    (1, nr, nr + 3, 2 * nr - 1), ("kn", "nk") * 2, ways, strict=True
+                )
+            ]
+            check(kernel, target, *cases)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -65,7 +65,7 @@ body:
   %v56 = icmp slt i64 0, %v55
   br i1 %v56, label %"loop", label %"done"
 loop:
-  %v57 = phi i64 [0, %"body"], [%v313, %"done.1.endif"]
+  %v57 = phi i64 [0, %"body"], [%v320, %"done.1.endif"]
   %v58 = mul i64 %v57, %v52
   %v59 = getelementptr i8, ptr %v42, i64 %v58
   %v60 = mul i64 %v57, 2
@@ -73,11 +73,11 @@ loop:
   %v62 = icmp slt i64 0, %v61
   br i1 %v62, label %"loop.1", label %"done.1"
 done:
-  %v315 = mul i64 %v55, 2
-  %v316 = mul i64 %v55, %v52
-  %v317 = getelementptr i8, ptr %v42, i64 %v316
-  %v318 = icmp slt i64 %v315, %v4
-  br i1 %v318, label %"loop.7", label %"done.7"
+  %v322 = mul i64 %v55, 2
+  %v323 = mul i64 %v55, %v52
+  %v324 = getelementptr i8, ptr %v42, i64 %v323
+  %v325 = icmp slt i64 %v322, %v4
+  br i1 %v325, label %"loop.7", label %"done.7"
 loop.1:
   %v63 = phi i64 [0, %"loop"], [%v197, %"done.3.endif"]
   %v64 = mul i64 %v63, 64
@@ -95,8 +95,10 @@ loop.1:
   br i1 %v75, label %"loop.2", label %"done.2"
 done.1:
   %v199 = mul i64 %v61, 16
-  %v200 = icmp slt i64 %v199, %v2
-  br i1 %v200, label %"done.1.if", label %"done.1.endif"
+  %v200 = mul i64 %v61, 64
+  %v201 = getelementptr i8, ptr %v38, i64 %v200
+  %v202 = icmp slt i64 %v199, %v2
+  br i1 %v202, label %"done.1.if", label %"done.1.endif"
 loop.2:
   %v76 = phi i64 [0, %"loop.1"], [%v136, %"loop.2"]
   %v77 = phi ptr [%v65, %"loop.1"], [%v135, %"loop.2"]
@@ -253,239 +255,273 @@ done.3.else.else:
 done.3.else.endif:
   br label %"done.3.endif"
 done.1.if:
-  %v201 = sub i64 %v2, %v199
-  %v202 = mul i64 %v61, 64
-  %v203 = getelementptr i8, ptr %v38, i64 %v202
-  %v204 = icmp slt i64 0, %v201
+  %v203 = sub i64 %v2, %v199
+  %v204 = icmp slt i64 0, %v203
   br i1 %v204, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v313 = add i64 %v57, 1
-  %v314 = icmp slt i64 %v313, %v55
-  br i1 %v314, label %"loop", label %"done"
+  %v320 = add i64 %v57, 1
+  %v321 = icmp slt i64 %v320, %v55
+  br i1 %v321, label %"loop", label %"done"
 loop.4:
-  %v205 = phi i64 [0, %"done.1.if"], [%v311, %"done.6"]
-  %v206 = sub i64 %v201, %v205
+  %v205 = phi i64 [0, %"done.1.if"], [%v318, %"done.6"]
+  %v206 = sub i64 %v203, %v205
   %v207 = icmp slt i64 16, %v206
   %v208 = select i1 %v207, i64 16, i64 %v206
   %v209 = mul i64 %v205, 4
-  %v210 = getelementptr i8, ptr %v203, i64 %v209
+  %v210 = getelementptr i8, ptr %v201, i64 %v209
   %v211 = and i64 %v6, -4
   %v212 = icmp slt i64 0, %v211
   br i1 %v212, label %"loop.5", label %"done.5"
 done.4:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v199, i64 %v201, i64 %v60, i64 2)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v199, i64 %v203, i64 %v60, i64 2)
   br label %"done.1.endif"
 loop.5:
-  %v213 = phi i64 [0, %"loop.4"], [%v272, %"loop.5"]
-  %v214 = phi ptr [%v210, %"loop.4"], [%v271, %"loop.5"]
-  %v215 = phi ptr [%v59, %"loop.4"], [%v270, %"loop.5"]
-  %v216 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v264, %"loop.5"]
-  %v217 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
+  %v213 = phi i64 [0, %"loop.4"], [%v277, %"loop.5"]
+  %v214 = phi ptr [%v210, %"loop.4"], [%v276, %"loop.5"]
+  %v215 = phi ptr [%v59, %"loop.4"], [%v275, %"loop.5"]
+  %v216 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
+  %v217 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
   %v218 = call ptr asm  "", "=r,0"(ptr %v214)
   %v219 = call ptr asm  "", "=r,0"(ptr %v215)
-  %v220 = trunc i64 %v208 to i32
-  %v221 = insertelement <16 x i32> poison, i32 %v220, i32 0
-  %v222 = shufflevector <16 x i32> %v221, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v223 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v222
-  %v224 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v218, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
-  %v225 = load float, ptr %v219, align 1
-  %v226 = insertelement <16 x float> poison, float %v225, i32 0
-  %v227 = shufflevector <16 x float> %v226, <16 x float> poison, <16 x i32> zeroinitializer
-  %v228 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v227, <16 x float> %v216)
-  %v229 = getelementptr [1 x i8], ptr %v219, i64 %v51
-  %v230 = load float, ptr %v229, align 1
-  %v231 = insertelement <16 x float> poison, float %v230, i32 0
-  %v232 = shufflevector <16 x float> %v231, <16 x float> poison, <16 x i32> zeroinitializer
-  %v233 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v224, <16 x float> %v232, <16 x float> %v217)
-  %v234 = getelementptr i8, ptr %v219, i64 %v49
-  %v235 = getelementptr [1 x i8], ptr %v218, i64 %v44
-  %v236 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v235, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
-  %v237 = load float, ptr %v234, align 1
-  %v238 = insertelement <16 x float> poison, float %v237, i32 0
-  %v239 = shufflevector <16 x float> %v238, <16 x float> poison, <16 x i32> zeroinitializer
-  %v240 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v239, <16 x float> %v228)
-  %v241 = getelementptr [1 x i8], ptr %v234, i64 %v51
-  %v242 = load float, ptr %v241, align 1
-  %v243 = insertelement <16 x float> poison, float %v242, i32 0
-  %v244 = shufflevector <16 x float> %v243, <16 x float> poison, <16 x i32> zeroinitializer
-  %v245 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v236, <16 x float> %v244, <16 x float> %v233)
-  %v246 = getelementptr i8, ptr %v234, i64 %v49
-  %v247 = getelementptr [2 x i8], ptr %v218, i64 %v44
-  %v248 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v247, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
-  %v249 = load float, ptr %v246, align 1
-  %v250 = insertelement <16 x float> poison, float %v249, i32 0
-  %v251 = shufflevector <16 x float> %v250, <16 x float> poison, <16 x i32> zeroinitializer
-  %v252 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v251, <16 x float> %v240)
-  %v253 = getelementptr [1 x i8], ptr %v246, i64 %v51
-  %v254 = load float, ptr %v253, align 1
-  %v255 = insertelement <16 x float> poison, float %v254, i32 0
-  %v256 = shufflevector <16 x float> %v255, <16 x float> poison, <16 x i32> zeroinitializer
-  %v257 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v248, <16 x float> %v256, <16 x float> %v245)
-  %v258 = getelementptr i8, ptr %v246, i64 %v49
-  %v259 = getelementptr [1 x i8], ptr %v218, i64 %v45
-  %v260 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v259, i32 1, <16 x i1> %v223, <16 x float> zeroinitializer)
-  %v261 = load float, ptr %v258, align 1
-  %v262 = insertelement <16 x float> poison, float %v261, i32 0
-  %v263 = shufflevector <16 x float> %v262, <16 x float> poison, <16 x i32> zeroinitializer
-  %v264 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v260, <16 x float> %v263, <16 x float> %v252)
-  %v265 = getelementptr [1 x i8], ptr %v258, i64 %v51
-  %v266 = load float, ptr %v265, align 1
+  %v220 = getelementptr i8, ptr %v218, i64 %v47
+  %v221 = call ptr asm  "", "=r,0"(ptr %v220)
+  call void @"llvm.prefetch.p0"(ptr %v221, i32 0, i32 3, i32 1)
+  %v222 = trunc i64 %v208 to i32
+  %v223 = insertelement <16 x i32> poison, i32 %v222, i32 0
+  %v224 = shufflevector <16 x i32> %v223, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v225 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v224
+  %v226 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v218, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
+  %v227 = load float, ptr %v219, align 1
+  %v228 = insertelement <16 x float> poison, float %v227, i32 0
+  %v229 = shufflevector <16 x float> %v228, <16 x float> poison, <16 x i32> zeroinitializer
+  %v230 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v226, <16 x float> %v229, <16 x float> %v216)
+  %v231 = getelementptr [1 x i8], ptr %v219, i64 %v51
+  %v232 = load float, ptr %v231, align 1
+  %v233 = insertelement <16 x float> poison, float %v232, i32 0
+  %v234 = shufflevector <16 x float> %v233, <16 x float> poison, <16 x i32> zeroinitializer
+  %v235 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v226, <16 x float> %v234, <16 x float> %v217)
+  %v236 = getelementptr i8, ptr %v219, i64 %v49
+  %v237 = getelementptr [1 x i8], ptr %v221, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v237, i32 0, i32 3, i32 1)
+  %v238 = getelementptr [1 x i8], ptr %v218, i64 %v44
+  %v239 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v238, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
+  %v240 = load float, ptr %v236, align 1
+  %v241 = insertelement <16 x float> poison, float %v240, i32 0
+  %v242 = shufflevector <16 x float> %v241, <16 x float> poison, <16 x i32> zeroinitializer
+  %v243 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v242, <16 x float> %v230)
+  %v244 = getelementptr [1 x i8], ptr %v236, i64 %v51
+  %v245 = load float, ptr %v244, align 1
+  %v246 = insertelement <16 x float> poison, float %v245, i32 0
+  %v247 = shufflevector <16 x float> %v246, <16 x float> poison, <16 x i32> zeroinitializer
+  %v248 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v247, <16 x float> %v235)
+  %v249 = getelementptr i8, ptr %v236, i64 %v49
+  %v250 = getelementptr [2 x i8], ptr %v221, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v250, i32 0, i32 3, i32 1)
+  %v251 = getelementptr [2 x i8], ptr %v218, i64 %v44
+  %v252 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v251, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
+  %v253 = load float, ptr %v249, align 1
+  %v254 = insertelement <16 x float> poison, float %v253, i32 0
+  %v255 = shufflevector <16 x float> %v254, <16 x float> poison, <16 x i32> zeroinitializer
+  %v256 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v252, <16 x float> %v255, <16 x float> %v243)
+  %v257 = getelementptr [1 x i8], ptr %v249, i64 %v51
+  %v258 = load float, ptr %v257, align 1
+  %v259 = insertelement <16 x float> poison, float %v258, i32 0
+  %v260 = shufflevector <16 x float> %v259, <16 x float> poison, <16 x i32> zeroinitializer
+  %v261 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v252, <16 x float> %v260, <16 x float> %v248)
+  %v262 = getelementptr i8, ptr %v249, i64 %v49
+  %v263 = getelementptr [1 x i8], ptr %v221, i64 %v45
+  call void @"llvm.prefetch.p0"(ptr %v263, i32 0, i32 3, i32 1)
+  %v264 = getelementptr [1 x i8], ptr %v218, i64 %v45
+  %v265 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v264, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
+  %v266 = load float, ptr %v262, align 1
   %v267 = insertelement <16 x float> poison, float %v266, i32 0
   %v268 = shufflevector <16 x float> %v267, <16 x float> poison, <16 x i32> zeroinitializer
-  %v269 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v260, <16 x float> %v268, <16 x float> %v257)
-  %v270 = getelementptr i8, ptr %v258, i64 %v49
-  %v271 = getelementptr [4 x i8], ptr %v218, i64 %v44
-  %v272 = add i64 %v213, 4
-  %v273 = icmp slt i64 %v272, %v211
-  br i1 %v273, label %"loop.5", label %"done.5"
+  %v269 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v265, <16 x float> %v268, <16 x float> %v256)
+  %v270 = getelementptr [1 x i8], ptr %v262, i64 %v51
+  %v271 = load float, ptr %v270, align 1
+  %v272 = insertelement <16 x float> poison, float %v271, i32 0
+  %v273 = shufflevector <16 x float> %v272, <16 x float> poison, <16 x i32> zeroinitializer
+  %v274 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v265, <16 x float> %v273, <16 x float> %v261)
+  %v275 = getelementptr i8, ptr %v262, i64 %v49
+  %v276 = getelementptr [4 x i8], ptr %v218, i64 %v44
+  %v277 = add i64 %v213, 4
+  %v278 = icmp slt i64 %v277, %v211
+  br i1 %v278, label %"loop.5", label %"done.5"
 done.5:
-  %v274 = phi ptr [%v210, %"loop.4"], [%v271, %"loop.5"]
-  %v275 = phi ptr [%v59, %"loop.4"], [%v270, %"loop.5"]
-  %v276 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v264, %"loop.5"]
-  %v277 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
-  %v278 = icmp slt i64 %v211, %v6
-  br i1 %v278, label %"loop.6", label %"done.6"
+  %v279 = phi ptr [%v210, %"loop.4"], [%v276, %"loop.5"]
+  %v280 = phi ptr [%v59, %"loop.4"], [%v275, %"loop.5"]
+  %v281 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
+  %v282 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
+  %v283 = icmp slt i64 %v211, %v6
+  br i1 %v283, label %"loop.6", label %"done.6"
 loop.6:
-  %v279 = phi i64 [%v211, %"done.5"], [%v302, %"loop.6"]
-  %v280 = phi ptr [%v274, %"done.5"], [%v301, %"loop.6"]
-  %v281 = phi ptr [%v275, %"done.5"], [%v300, %"loop.6"]
-  %v282 = phi <16 x float> [%v276, %"done.5"], [%v294, %"loop.6"]
-  %v283 = phi <16 x float> [%v277, %"done.5"], [%v299, %"loop.6"]
-  %v284 = call ptr asm  "", "=r,0"(ptr %v280)
-  %v285 = call ptr asm  "", "=r,0"(ptr %v281)
-  %v286 = trunc i64 %v208 to i32
-  %v287 = insertelement <16 x i32> poison, i32 %v286, i32 0
-  %v288 = shufflevector <16 x i32> %v287, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v289 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v288
-  %v290 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v284, i32 1, <16 x i1> %v289, <16 x float> zeroinitializer)
-  %v291 = load float, ptr %v285, align 1
-  %v292 = insertelement <16 x float> poison, float %v291, i32 0
-  %v293 = shufflevector <16 x float> %v292, <16 x float> poison, <16 x i32> zeroinitializer
-  %v294 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v290, <16 x float> %v293, <16 x float> %v282)
-  %v295 = getelementptr [1 x i8], ptr %v285, i64 %v51
-  %v296 = load float, ptr %v295, align 1
-  %v297 = insertelement <16 x float> poison, float %v296, i32 0
-  %v298 = shufflevector <16 x float> %v297, <16 x float> poison, <16 x i32> zeroinitializer
-  %v299 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v290, <16 x float> %v298, <16 x float> %v283)
-  %v300 = getelementptr i8, ptr %v285, i64 %v49
-  %v301 = getelementptr [1 x i8], ptr %v284, i64 %v44
-  %v302 = add i64 %v279, 1
-  %v303 = icmp slt i64 %v302, %v6
-  br i1 %v303, label %"loop.6", label %"done.6"
+  %v284 = phi i64 [%v211, %"done.5"], [%v309, %"loop.6"]
+  %v285 = phi ptr [%v279, %"done.5"], [%v308, %"loop.6"]
+  %v286 = phi ptr [%v280, %"done.5"], [%v307, %"loop.6"]
+  %v287 = phi <16 x float> [%v281, %"done.5"], [%v301, %"loop.6"]
+  %v288 = phi <16 x float> [%v282, %"done.5"], [%v306, %"loop.6"]
+  %v289 = call ptr asm  "", "=r,0"(ptr %v285)
+  %v290 = call ptr asm  "", "=r,0"(ptr %v286)
+  %v291 = getelementptr i8, ptr %v289, i64 %v47
+  %v292 = call ptr asm  "", "=r,0"(ptr %v291)
+  call void @"llvm.prefetch.p0"(ptr %v292, i32 0, i32 3, i32 1)
+  %v293 = trunc i64 %v208 to i32
+  %v294 = insertelement <16 x i32> poison, i32 %v293, i32 0
+  %v295 = shufflevector <16 x i32> %v294, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v296 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v295
+  %v297 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v289, i32 1, <16 x i1> %v296, <16 x float> zeroinitializer)
+  %v298 = load float, ptr %v290, align 1
+  %v299 = insertelement <16 x float> poison, float %v298, i32 0
+  %v300 = shufflevector <16 x float> %v299, <16 x float> poison, <16 x i32> zeroinitializer
+  %v301 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v297, <16 x float> %v300, <16 x float> %v287)
+  %v302 = getelementptr [1 x i8], ptr %v290, i64 %v51
+  %v303 = load float, ptr %v302, align 1
+  %v304 = insertelement <16 x float> poison, float %v303, i32 0
+  %v305 = shufflevector <16 x float> %v304, <16 x float> poison, <16 x i32> zeroinitializer
+  %v306 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v297, <16 x float> %v305, <16 x float> %v288)
+  %v307 = getelementptr i8, ptr %v290, i64 %v49
+  %v308 = getelementptr [1 x i8], ptr %v289, i64 %v44
+  %v309 = add i64 %v284, 1
+  %v310 = icmp slt i64 %v309, %v6
+  br i1 %v310, label %"loop.6", label %"done.6"
 done.6:
-  %v304 = phi ptr [%v274, %"done.5"], [%v301, %"loop.6"]
-  %v305 = phi ptr [%v275, %"done.5"], [%v300, %"loop.6"]
-  %v306 = phi <16 x float> [%v276, %"done.5"], [%v294, %"loop.6"]
-  %v307 = phi <16 x float> [%v277, %"done.5"], [%v299, %"loop.6"]
-  %v308 = mul i64 %v205, 4
-  %v309 = getelementptr i8, ptr %v34, i64 %v308
-  store <16 x float> %v306, ptr %v309, align 1
-  %v310 = getelementptr i8, ptr %v309, i64 64
-  store <16 x float> %v307, ptr %v310, align 1
-  %v311 = add i64 %v205, 16
-  %v312 = icmp slt i64 %v311, %v201
-  br i1 %v312, label %"loop.4", label %"done.4"
+  %v311 = phi ptr [%v279, %"done.5"], [%v308, %"loop.6"]
+  %v312 = phi ptr [%v280, %"done.5"], [%v307, %"loop.6"]
+  %v313 = phi <16 x float> [%v281, %"done.5"], [%v301, %"loop.6"]
+  %v314 = phi <16 x float> [%v282, %"done.5"], [%v306, %"loop.6"]
+  %v315 = mul i64 %v205, 4
+  %v316 = getelementptr i8, ptr %v34, i64 %v315
+  store <16 x float> %v313, ptr %v316, align 1
+  %v317 = getelementptr i8, ptr %v316, i64 64
+  store <16 x float> %v314, ptr %v317, align 1
+  %v318 = add i64 %v205, 16
+  %v319 = icmp slt i64 %v318, %v203
+  br i1 %v319, label %"loop.4", label %"done.4"
 loop.7:
-  %v319 = phi i64 [%v315, %"done"], [%v390, %"done.8.endif"]
-  %v320 = sub i64 %v4, %v319
-  %v321 = icmp slt i64 1, %v320
-  %v322 = select i1 %v321, i64 1, i64 %v320
-  %v323 = sub i64 %v319, %v315
-  %v324 = mul i64 %v323, %v51
-  %v325 = getelementptr i8, ptr %v317, i64 %v324
-  %v326 = sub i64 %v322, 1
-  %v327 = icmp slt i64 0, %v326
-  %v328 = select i1 %v327, i64 0, i64 %v326
-  %v329 = mul i64 %v328, %v51
-  %v330 = udiv i64 %v2, 16
-  %v331 = icmp slt i64 0, %v330
-  br i1 %v331, label %"loop.8", label %"done.8"
+  %v326 = phi i64 [%v322, %"done"], [%v414, %"done.8.endif"]
+  %v327 = sub i64 %v4, %v326
+  %v328 = icmp slt i64 1, %v327
+  %v329 = select i1 %v328, i64 1, i64 %v327
+  %v330 = sub i64 %v326, %v322
+  %v331 = mul i64 %v330, %v51
+  %v332 = getelementptr i8, ptr %v324, i64 %v331
+  %v333 = sub i64 %v329, 1
+  %v334 = icmp slt i64 0, %v333
+  %v335 = select i1 %v334, i64 0, i64 %v333
+  %v336 = mul i64 %v335, %v51
+  %v337 = udiv i64 %v2, 16
+  %v338 = icmp slt i64 0, %v337
+  br i1 %v338, label %"loop.8", label %"done.8"
 done.7:
   ret void
 loop.8:
-  %v332 = phi i64 [0, %"loop.7"], [%v352, %"done.9"]
-  %v333 = mul i64 %v332, 64
-  %v334 = getelementptr i8, ptr %v38, i64 %v333
+  %v339 = phi i64 [0, %"loop.7"], [%v376, %"done.9.endif"]
+  %v340 = mul i64 %v339, 64
+  %v341 = getelementptr i8, ptr %v38, i64 %v340
+  %v342 = mul i64 %v339, 16
+  %v343 = getelementptr i64, ptr %"descriptor", i64 13
+  %v344 = load ptr, ptr %v343, align 8
+  %v345 = getelementptr i64, ptr %"frame", i64 8
+  %v346 = load i64, ptr %v345, align 8
+  %v347 = add i64 %v346, %v342
+  %v348 = getelementptr i64, ptr %v344, i64 %v347
+  %v349 = load i64, ptr %v348, align 8
   br label %"repeat"
 done.8:
-  %v354 = mul i64 %v330, 16
-  %v355 = icmp slt i64 %v354, %v2
-  br i1 %v355, label %"done.8.if", label %"done.8.endif"
+  %v378 = mul i64 %v337, 16
+  %v379 = mul i64 %v337, 64
+  %v380 = getelementptr i8, ptr %v38, i64 %v379
+  %v381 = icmp slt i64 %v378, %v2
+  br i1 %v381, label %"done.8.if", label %"done.8.endif"
 repeat:
-  %v335 = phi i64 [0, %"loop.8"], [%v349, %"repeat"]
-  %v336 = phi ptr [%v334, %"loop.8"], [%v348, %"repeat"]
-  %v337 = phi ptr [%v325, %"loop.8"], [%v347, %"repeat"]
-  %v338 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v346, %"repeat"]
-  %v339 = call ptr asm  "", "=r,0"(ptr %v336)
-  %v340 = call ptr asm  "", "=r,0"(ptr %v337)
-  %v341 = load <16 x float>, ptr %v339, align 1
-  %v342 = getelementptr i8, ptr %v340, i64 %v329
-  %v343 = load float, ptr %v342, align 1
-  %v344 = insertelement <16 x float> poison, float %v343, i32 0
-  %v345 = shufflevector <16 x float> %v344, <16 x float> poison, <16 x i32> zeroinitializer
-  %v346 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v341, <16 x float> %v345, <16 x float> %v338)
-  %v347 = getelementptr i8, ptr %v340, i64 %v49
-  %v348 = getelementptr [1 x i8], ptr %v339, i64 %v44
-  %v349 = add i64 %v335, 1
-  %v350 = icmp slt i64 %v349, %v6
-  br i1 %v350, label %"repeat", label %"done.9"
+  %v350 = phi i64 [0, %"loop.8"], [%v364, %"repeat"]
+  %v351 = phi ptr [%v341, %"loop.8"], [%v363, %"repeat"]
+  %v352 = phi ptr [%v332, %"loop.8"], [%v362, %"repeat"]
+  %v353 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v361, %"repeat"]
+  %v354 = call ptr asm  "", "=r,0"(ptr %v351)
+  %v355 = call ptr asm  "", "=r,0"(ptr %v352)
+  %v356 = load <16 x float>, ptr %v354, align 1
+  %v357 = getelementptr i8, ptr %v355, i64 %v336
+  %v358 = load float, ptr %v357, align 1
+  %v359 = insertelement <16 x float> poison, float %v358, i32 0
+  %v360 = shufflevector <16 x float> %v359, <16 x float> poison, <16 x i32> zeroinitializer
+  %v361 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v356, <16 x float> %v360, <16 x float> %v353)
+  %v362 = getelementptr i8, ptr %v355, i64 %v49
+  %v363 = getelementptr [1 x i8], ptr %v354, i64 %v44
+  %v364 = add i64 %v350, 1
+  %v365 = icmp slt i64 %v364, %v6
+  br i1 %v365, label %"repeat", label %"done.9"
 done.9:
-  store <16 x float> %v346, ptr %v34, align 1
-  %v351 = mul i64 %v332, 16
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v351, i64 16, i64 %v319, i64 %v322)
-  %v352 = add i64 %v332, 1
-  %v353 = icmp slt i64 %v352, %v330
-  br i1 %v353, label %"loop.8", label %"done.8"
+  %v366 = and i1 %v29, %v33
+  %v367 = or i1 %v32, %v366
+  %v368 = xor i1 %v29, -1
+  %v369 = or i1 %v367, %v368
+  br i1 %v369, label %"done.9.if", label %"done.9.else"
+done.9.if:
+  store <16 x float> %v361, ptr %v34, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v342, i64 16, i64 %v326, i64 %v329)
+  br label %"done.9.endif"
+done.9.else:
+  %v370 = mul i64 %v326, 8
+  %v371 = getelementptr i8, ptr %v19, i64 %v370
+  %v372 = getelementptr i64, ptr %v371, i64 0
+  %v373 = load i64, ptr %v372, align 8
+  %v374 = getelementptr i8, ptr %v13, i64 %v373
+  %v375 = getelementptr i8, ptr %v374, i64 %v349
+  store <16 x float> %v361, ptr %v375, align 1
+  br label %"done.9.endif"
+done.9.endif:
+  %v376 = add i64 %v339, 1
+  %v377 = icmp slt i64 %v376, %v337
+  br i1 %v377, label %"loop.8", label %"done.8"
 done.8.if:
-  %v356 = sub i64 %v2, %v354
-  %v357 = mul i64 %v330, 64
-  %v358 = getelementptr i8, ptr %v38, i64 %v357
-  %v359 = icmp slt i64 0, %v356
-  br i1 %v359, label %"loop.9", label %"done.10"
+  %v382 = sub i64 %v2, %v378
+  %v383 = icmp slt i64 0, %v382
+  br i1 %v383, label %"loop.9", label %"done.10"
 done.8.endif:
-  %v390 = add i64 %v319, 1
-  %v391 = icmp slt i64 %v390, %v4
-  br i1 %v391, label %"loop.7", label %"done.7"
+  %v414 = add i64 %v326, 1
+  %v415 = icmp slt i64 %v414, %v4
+  br i1 %v415, label %"loop.7", label %"done.7"
 loop.9:
-  %v360 = phi i64 [0, %"done.8.if"], [%v388, %"done.11"]
-  %v361 = sub i64 %v356, %v360
-  %v362 = icmp slt i64 16, %v361
-  %v363 = select i1 %v362, i64 16, i64 %v361
-  %v364 = mul i64 %v360, 4
-  %v365 = getelementptr i8, ptr %v358, i64 %v364
+  %v384 = phi i64 [0, %"done.8.if"], [%v412, %"done.11"]
+  %v385 = sub i64 %v382, %v384
+  %v386 = icmp slt i64 16, %v385
+  %v387 = select i1 %v386, i64 16, i64 %v385
+  %v388 = mul i64 %v384, 4
+  %v389 = getelementptr i8, ptr %v380, i64 %v388
   br label %"repeat.1"
 done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v354, i64 %v356, i64 %v319, i64 %v322)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v378, i64 %v382, i64 %v326, i64 %v329)
   br label %"done.8.endif"
 repeat.1:
-  %v366 = phi i64 [0, %"loop.9"], [%v384, %"repeat.1"]
-  %v367 = phi ptr [%v365, %"loop.9"], [%v383, %"repeat.1"]
-  %v368 = phi ptr [%v325, %"loop.9"], [%v382, %"repeat.1"]
-  %v369 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v381, %"repeat.1"]
-  %v370 = call ptr asm  "", "=r,0"(ptr %v367)
-  %v371 = call ptr asm  "", "=r,0"(ptr %v368)
-  %v372 = trunc i64 %v363 to i32
-  %v373 = insertelement <16 x i32> poison, i32 %v372, i32 0
-  %v374 = shufflevector <16 x i32> %v373, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v375 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v374
-  %v376 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v370, i32 1, <16 x i1> %v375, <16 x float> zeroinitializer)
-  %v377 = getelementptr i8, ptr %v371, i64 %v329
-  %v378 = load float, ptr %v377, align 1
-  %v379 = insertelement <16 x float> poison, float %v378, i32 0
-  %v380 = shufflevector <16 x float> %v379, <16 x float> poison, <16 x i32> zeroinitializer
-  %v381 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v376, <16 x float> %v380, <16 x float> %v369)
-  %v382 = getelementptr i8, ptr %v371, i64 %v49
-  %v383 = getelementptr [1 x i8], ptr %v370, i64 %v44
-  %v384 = add i64 %v366, 1
-  %v385 = icmp slt i64 %v384, %v6
-  br i1 %v385, label %"repeat.1", label %"done.11"
+  %v390 = phi i64 [0, %"loop.9"], [%v408, %"repeat.1"]
+  %v391 = phi ptr [%v389, %"loop.9"], [%v407, %"repeat.1"]
+  %v392 = phi ptr [%v332, %"loop.9"], [%v406, %"repeat.1"]
+  %v393 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v405, %"repeat.1"]
+  %v394 = call ptr asm  "", "=r,0"(ptr %v391)
+  %v395 = call ptr asm  "", "=r,0"(ptr %v392)
+  %v396 = trunc i64 %v387 to i32
+  %v397 = insertelement <16 x i32> poison, i32 %v396, i32 0
+  %v398 = shufflevector <16 x i32> %v397, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v399 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v398
+  %v400 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v394, i32 1, <16 x i1> %v399, <16 x float> zeroinitializer)
+  %v401 = getelementptr i8, ptr %v395, i64 %v336
+  %v402 = load float, ptr %v401, align 1
+  %v403 = insertelement <16 x float> poison, float %v402, i32 0
+  %v404 = shufflevector <16 x float> %v403, <16 x float> poison, <16 x i32> zeroinitializer
+  %v405 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v400, <16 x float> %v404, <16 x float> %v393)
+  %v406 = getelementptr i8, ptr %v395, i64 %v49
+  %v407 = getelementptr [1 x i8], ptr %v394, i64 %v44
+  %v408 = add i64 %v390, 1
+  %v409 = icmp slt i64 %v408, %v6
+  br i1 %v409, label %"repeat.1", label %"done.11"
 done.11:
-  %v386 = mul i64 %v360, 4
-  %v387 = getelementptr i8, ptr %v34, i64 %v386
-  store <16 x float> %v381, ptr %v387, align 1
-  %v388 = add i64 %v360, 16
-  %v389 = icmp slt i64 %v388, %v356
-  br i1 %v389, label %"loop.9", label %"done.10"
+  %v410 = mul i64 %v384, 4
+  %v411 = getelementptr i8, ptr %v34, i64 %v410
+  store <16 x float> %v405, ptr %v411, align 1
+  %v412 = add i64 %v384, 16
+  %v413 = icmp slt i64 %v412, %v382
+  br i1 %v413, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
