@@ -17,8 +17,9 @@ from tensorop.jit.batch_abi import tile_of, tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.ahead import is_slow
+from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of
+from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lane_dimension
@@ -312,6 +313,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
 @remembered
 def direct_cycles(op: TensorOp, machine: Machine) -> float:
     """Matrix products straight from the operands, whose vector side is consecutive in out."""
+    op = as_items(op)
     memory = _item_memory(op, machine)
     if not any(d.type == DimType.M and d.strides[op.out] == 1 for d in op.dimensions):
         op = exchange(op)
@@ -322,6 +324,11 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
     work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
     memory += _alone_again(op, ceil(m / (2 * lanes)), machine)
+    sides = [op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)]
+    if all(len(dims) == 1 for dims in sides):
+        asked = asked_as_it_lies(op, [dims[0] for dims in sides], machine)
+        read = sum(bytes_of(op, t) for t in range(asked))
+        memory -= HIDDEN * min(work, _transfer(read, read, machine))
     return max(work, memory) + BESIDE * min(work, memory)
 
 
@@ -413,15 +420,18 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
 
 
 def _alone_again(op: TensorOp, passes: int, machine: Machine) -> float:
-    """Cycles to read in1 for each tile of rows again, where each of its elements is on a line of
-    its own: if L1 does not hold those of an item, or their pages are more than are translated at
-    once."""
+    """Cycles to read in1 again, if L1 does not hold its lines, for each item that has the same;
+    where each of its elements is on a line of its own, for each tile of rows of all items: then
+    also if their pages are more than are translated at once."""
     size = element(op.dtype).size
     mine = [d for d in op.dimensions if d.type != DimType.C and d.strides[1]]
-    if any(abs(d.strides[1]) * size < LINE for d in mine):
-        return 0.0
     lines = prod([d.size for d in mine])
-    missed = LINE_CYCLES[1] if lines * LINE > machine.l1 else 0.0
+    reach = sum((d.size - 1) * abs(d.strides[1]) for d in mine) * size
+    missed = LINE_CYCLES[1] if min(reach, lines * LINE) > machine.l1 else 0.0
+    if any(abs(d.strides[1]) * size < LINE for d in mine):
+        same = prod([d.size for d in op.of_type(DimType.C) if not d.strides[1]])
+        again = op.size_of(DimType.C) * (1 - 1 / same)
+        return again * min(lines, reach // LINE) * missed
     walk = _walk(lines, min((abs(d.strides[1]) * size for d in mine), default=0))
     return op.size_of(DimType.C) * lines * (passes * missed + (passes - 1) * walk)
 

@@ -11,6 +11,9 @@ products are run straight from the operands:
 - thin, the other side short: the vector side streams past, in blocks of a few rows that the
   hardware prefetches along, each as long as two pages;
 - all results fit a register tile: both inputs are read once, over two dimensions of the sum.
+
+A small matrix that is applied to each of many is a batch of such products, though its other input
+is the same for all.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from collections.abc import Iterator
 
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.tiles import tiles
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
@@ -36,14 +40,18 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
     kind = element(op.dtype)
     if kind.parts > 1 or kind.half or any(t.conj for t in op.tensors):
         return None
-    dims = {t: op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)}
+    items = as_items(op)
+    dims = {t: items.of_type(t) for t in (DimType.M, DimType.N, DimType.K)}
     if len(dims[DimType.M]) != 1 or len(dims[DimType.N]) != 1 or len(dims[DimType.K]) > 2:
         return None
-    for vector, other, tensor in _sides(op):
+    for vector, other, tensor in _sides(items):
         if vector.strides[tensor] != 1 or vector.strides[op.out] != 1:
             continue
         near = min(abs(d.strides[tensor]) for d in dims[DimType.K]) <= DENSE * vector.size
-        if _held(op) * kind.size <= machine.l2 // 2:
+        if items is not op:
+            if near and _applies(items, vector, other, tensor, machine):
+                return "a matrix that stays in L1 is applied to many, which lie end to end"
+        elif _held(op) * kind.size <= machine.l2 // 2:
             asked, _ = touch_block(op, machine)
             if near or other.size <= FEW or asked is not None:
                 return "operands fit in L2 and are consecutive along the vector side"
@@ -58,6 +66,34 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
         elif other.size <= FEW and len(dims[DimType.K]) == 1:
             return "one side is short: the other is used once, and read where it lies"
     return None
+
+
+def _applies(
+    op: TensorOp, vector: Dimension, other: Dimension, tensor: int, machine: Machine
+) -> bool:
+    """Whether a matrix of few columns is applied to items that fill vectors and fit in L2; in L1,
+    where several tiles read them, they come from memory and, over two dimensions of the sum, are
+    not asked for ahead."""
+    size, lanes, summed = element(op.dtype).size, machine.lanes(op.dtype), op.of_type(DimType.K)
+    filled = vector.size % lanes == 0 or masks_stores(op.dtype, machine.target)
+    item = vector.size * op.size_of(DimType.K) * size
+    far = op.reached(tensor) * size > machine.l2 and other.size > FEW and len(summed) > 1
+    fits = _held(op) * size <= machine.l2 // 2 and not (far and item > machine.l1)
+    return lanes <= vector.size and filled and other.size < MANY and fits
+
+
+def as_items(op: TensorOp) -> TensorOp:
+    """A product whose vector side is consecutive along one of several dimensions, with the others
+    as those of a batch (`abkm,kn->abnm`); any other product as it is."""
+    for side, tensor in ((DimType.M, 0), (DimType.N, 1)):
+        dims = op.of_type(side)
+        if any(d.strides[tensor] == d.strides[op.out] == 1 for d in dims):
+            kept = [
+                d._replace(type=DimType.C) if d.type == side and d.strides[tensor] != 1 else d
+                for d in op.dimensions
+            ]
+            return op.with_dimensions(tuple(kept)) if len(dims) > 1 else op
+    return op
 
 
 def _sides(op: TensorOp) -> Iterator[tuple[Dimension, Dimension, int]]:

@@ -16,7 +16,7 @@ from tensorop.optimizer.cost import (
     product_cycles,
     tiny_cycles,
 )
-from tensorop.optimizer.direct import direct
+from tensorop.optimizer.direct import as_items, direct
 from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
@@ -50,6 +50,8 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
     straight, along = direct(op, machine), as_batch(op)
+    if as_items(op) is not op and direct_cycles(op, machine) > product_cycles(op, machine):
+        straight = None
     small = _small(op, along, machine)
     if small:
         best, regime = min(small, key=lambda option: option[0])

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import Dimension, DimType
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.builder import Code
+from tensorop.jit.gemm_abi import GemmKernel, masks_stores
+from tensorop.jit.lines import LINE
 from tensorop.optimizer import balance, realign
+from tensorop.optimizer.choice import Choice
 from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, blocks
 from tensorop.optimizer.machine import Machine, host_machine
-from tensorop.schedule import Loop
+from tensorop.optimizer.pipeline import optimise
+from tensorop.schedule import Call, Loop
+from tests.asked import Asked, aligned
 from tests.tolerance import assert_close
 
 # A tall operand and a few columns, in the orders that are read straight.
@@ -116,6 +122,73 @@ def test_results_of_several_tiles_are_packed() -> None:
     """Each tile would read all of both operands."""
     plan = tensorop.compile("dba,adc->bc", (700, 32, 600), (600, 700, 32), dtypes="float64")
     assert "few results" not in plan.explain()
+
+
+APPLIED = ("abkm,kn->abnm", "abkm,nk->anbm", "nk,abkm->abnm", "bakm,kn->abnm", "abjkm,jnk->abnm")
+
+
+@pytest.mark.parametrize(("dtype", "m"), [("float32", 44), ("float32", 32), ("float64", 50)])
+@pytest.mark.parametrize("spec", APPLIED)
+def test_a_matrix_applied_to_many(spec: str, dtype: str, m: int) -> None:
+    rng, sizes = np.random.default_rng(m), {"a": 20, "b": 30, "j": 2, "k": 33, "m": m, "n": 21}
+    terms = spec.split("->")[0].split(",")
+    a, b = (rng.integers(-9, 9, [sizes[x] for x in term]).astype(dtype) for term in terms)
+    expected = np.einsum(spec, a, b, optimize=True)
+    for threads in (1, 2):
+        plan = tensorop.compile(spec, a, b, threads=threads)
+        if m == 32 or masks_stores(dtype, host_machine().target):
+            assert "which lie end to end" in plan.explain()
+        np.testing.assert_array_equal(plan(a, b), expected)
+    out = np.ones_like(expected)
+    tensorop.einsum(spec, a, b, out=out, alpha=2, beta=3, threads=1)
+    np.testing.assert_array_equal(out, 2 * expected + 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "m"),
+    [
+        ("abkm,kn->abnm", 64, 64),  # many columns
+        ("kabm,kn->abnm", 20, 64),  # rows far from one another
+        ("abkm,kn->abnm", 20, 3),  # rows that do not fill a vector
+    ],
+)
+def test_what_is_packed_though_many_are_alike(spec: str, n: int, m: int) -> None:
+    sizes = {"a": 50, "b": 40, "k": 40, "m": m, "n": n}
+    shapes = [tuple(sizes[x] for x in term) for term in spec.split("->")[0].split(",")]
+    explained = tensorop.compile(spec, *shapes, dtypes="float32", threads=1).explain()
+    assert "which lie end to end" not in explained
+
+
+@pytest.mark.parametrize("tensor", [0, 1])
+def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line of an input of a batch but those of its first item; of columns, which tiles ask
+    for, too, all but the first tile's."""
+    items, m, n, k = 9, 48, 40, 32
+    dims = (
+        Dimension(DimType.C, items, (m * k, n * k, m * n)),
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, k, m)),
+        Dimension(DimType.K, k, (m, 1, 0)),
+    )
+    op = TensorOp(
+        tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, Primitive.GEMM
+    )
+    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 20)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [2]
+    rng = np.random.default_rng(0)
+    buffers = [aligned(rng.integers(-4, 5, items * size)) for size in (m * k, n * k, m * n)]
+    a, b = (buffers[t].reshape(items, *shape) for t, shape in enumerate(((k, m), (n, k))))
+    expected = np.matmul(b, a)
+    asked = Asked(buffers[tensor])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2].reshape(items, n, m), expected)
+    lines = np.flatnonzero(asked.lines[:-1])
+    item = (m, n)[tensor] * k * 4 // LINE
+    assert lines[lines >= item].tolist() == [*range(item, items * item)]
+    assert tensor == 1 or lines[0] == item
 
 
 def test_blocks_keep_the_vector_side_in_l2() -> None:
