@@ -65,11 +65,20 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
         raise ValueError(f"{target.name} multiplies no pairs of {kernel.dtype}")
     if kernel.left and not masks_rows(kernel, target):
         raise ValueError(f"{kernel.name} has no tile of masked rows")
+    if kernel.past and not _is_stored_past(kernel):
+        raise ValueError(f"{kernel.name} stores no whole lines")
     if kernel.store == "runs" and not masks_stores(kernel.dtype, target):
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
         )
     return _MacroKernel(kernel, target).generate()
+
+
+def _is_stored_past(kernel: GemmKernel) -> bool:
+    """Whether C may be stored past the caches."""
+    described = element(kernel.dtype)
+    plain = described.accumulator is described and described.parts == 1 and described.vectorises
+    return plain and kernel.store == "columns" and kernel.epilogue == "none"
 
 
 class _MacroKernel:
@@ -103,6 +112,8 @@ class _MacroKernel:
 
     def generate(self) -> ir.Module:
         self.flush.generate()
+        if self.kernel.past:
+            self.result.store_past_caches()
         self._read_operands()
         self.ahead = self._next_blocks()
         code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
@@ -118,6 +129,8 @@ class _MacroKernel:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
+        if self.kernel.past:
+            code.fence()
         return code.finish()
 
     def _next_blocks(self) -> Ahead | Following | None:

@@ -69,6 +69,8 @@ class GemmKernel:
     where no batch-reduce is).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks.
+    past: full tiles are whole lines of C, where it begins with one: where C is not read, those are
+    stored past the caches (store="columns", real numbers, no epilogue).
     pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
@@ -85,6 +87,7 @@ class GemmKernel:
     pairs: bool = False
     asks: int = 0
     left: int = 0
+    past: bool = False
 
     @property
     def name(self) -> str:
@@ -97,6 +100,8 @@ class GemmKernel:
             name = f"{name}_asking{self.asks}"
         if self.left:
             name = f"{name}_left{self.left}"
+        if self.past:
+            name = f"{name}_past"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     def lanes(self, target: Target) -> int:

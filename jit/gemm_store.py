@@ -5,7 +5,7 @@ read at all where the call says that beta is zero. Later blocks of K add to C.
 
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
 consecutive in C, or lie in runs no shorter than a vector, alpha one, beta zero or not the first
-block of K. Everything else (edges, scalars, rows of C that are scattered) goes through a buffer on
+block of K. Everything else (scalars, rows of C that are scattered) goes through a buffer on
 the stack and `Flush`, one small function of loops that all tiles of a kernel share. Its loads wait
 until what was put there is in L1, behind stores to C that may have to wait for memory.
 """
@@ -25,6 +25,7 @@ from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord, Store
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
 
 
@@ -65,6 +66,7 @@ class Result:
         self.first = code.builder.and_(first, code.builder.not_(code.equal(reads_out, BETA_IS_ONE)))
         self.scales = code.nonzero(code.word(self.call, CallRecord.SCALES))
         self.reads_out = code.nonzero(reads_out)
+        self.past: Value | None = None  # whether full tiles are stored past the caches
 
     def row(self, index: Value) -> Value:
         """Byte offset of a row, counted from the block's first, where a tile's are consecutive."""
@@ -109,8 +111,24 @@ class Result:
         scales_out = self.code.builder.and_(self.first, self.reads_out)
         return self.code.builder.or_(self.scales, scales_out)
 
+    def store_past_caches(self) -> None:
+        """Store full tiles past the caches, where C is not read and begins with a line."""
+        code, builder = self.code, self.code.builder
+        place = builder.ptrtoint(self.out, WORD)
+        begins = code.equal(builder.and_(place, code.int(LINE - 1)), 0)
+        read = builder.or_(self.needs_scalars(), builder.not_(self.first))
+        self.past = builder.and_(begins, builder.not_(read))
+
     def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
-        """Ask for a tile of C in time for its store: the line of the last row of every vector."""
+        """Ask for a tile of C in time for its store, unless that goes past the caches."""
+        if self.past is None:
+            self._prefetch(places, column, columns, lanes)
+            return
+        with self.code.when(self.code.builder.not_(self.past)):
+            self._prefetch(places, column, columns, lanes)
+
+    def _prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
+        """The line of the last row of every vector."""
         code, last = self.code, (lanes - 1) * self.element.size
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         for n in range(columns):
@@ -124,9 +142,21 @@ class Result:
         """Overwrite C by a full tile, or add it: no scalars."""
         store = partial(self._store, sums, places, column, lanes, None)
         with self.code.either(self.first) as (overwrites, adds):
-            for branch, reads in ((overwrites, False), (adds, True)):
-                with branch:
-                    self._finishing(partial(store, adds=reads))
+            with overwrites:
+                self._overwrite(partial(store, adds=False))
+            with adds:
+                self._finishing(partial(store, adds=True))
+
+    def _overwrite(self, store: Callable[..., None]) -> None:
+        """Store past the caches or through them."""
+        if self.past is None:
+            self._finishing(store)
+            return
+        with self.code.either(self.past) as (past, through):
+            with past:
+                store(finishes=False, past=True)
+            with through:
+                store(finishes=False)
 
     def overwrite(
         self,
@@ -161,6 +191,7 @@ class Result:
         *,
         adds: bool,
         finishes: bool,
+        past: bool = False,
     ) -> None:
         code, vectors = self.code, len(places)
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
@@ -175,7 +206,10 @@ class Result:
                     total = summed.add(stored.load(place, length, behind=behind), total)
                 if finishes:
                     total = UNARY_FUNCTIONS[self.epilogue](summed, total)
-                stored.store(total, place, length, behind=behind)
+                if past:
+                    stored.store_past_caches(total, place)
+                else:
+                    stored.store(total, place, length, behind=behind)
 
         def every_column(*cells: Cell) -> None:
             for n in range(len(sums) // vectors):

@@ -44,6 +44,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.pairs import in_pairs
+from tensorop.optimizer.past import tiles_leave_caches
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
@@ -203,16 +204,19 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
+    store = _store(axes, op, rows, rows // tile.vectors, machine)
+    once = store == "columns" and blocks.kc >= axes[-1].size
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
         tile.columns,
         "packed",
         "consecutive" if lies else "packed",
-        _store(axes, op, rows, rows // tile.vectors, machine),
+        store,
         epilogue=epilogue_of(op),
         pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
         asks=ask0 + ask1,
+        past=once and tiles_leave_caches(op, axes[-3], rows, machine),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0)
@@ -228,7 +232,8 @@ def blocked(
         body = (Loop(axis.name, 1, how, body),)
     note = (
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
-        f"C stored {kernel.store}" + ", B read where it lies" * lies
+        f"C stored {kernel.store}{', past the caches' * kernel.past}"
+        f"{', B read where it lies' * lies}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
 

@@ -9,7 +9,27 @@ from __future__ import annotations
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.optimizer.machine import Machine
+from tensorop.schedule import Axis
+
+
+def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bool:
+    """Whether the tiles of a matrix product, of so many rows, are stored past the caches: whole
+    lines of an out that leaves them, if that begins with a line.
+
+    Parameters
+    ----------
+    m : Axis
+        All rows; those of a tile are consecutive in out.
+    """
+    kind, out = element(op.dtype), op.out
+    if kind.parts > 1 or kind.half or not kind.vectorises:
+        return False
+    run = m.unit_run(out)
+    steps = [abs(d.strides[out]) for d in op.dimensions if abs(d.strides[out]) >= run]
+    whole = not any(step * kind.size % LINE for step in (rows, *steps))
+    return whole and leaves_caches(op, machine, sums_inside=True)
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import tensorop
 from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
@@ -23,7 +24,7 @@ from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import touch
-from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Call, Loop, Pack, Schedule
@@ -129,6 +130,24 @@ def test_what_is_packed_next_is_asked_for(
     at = lanes * strides[tensor][0] + depth * strides[tensor][1]
     lines = set(at.ravel() * 4 // LINE) - set(at[packed_first] * 4 // LINE)
     assert set(np.flatnonzero(asked.lines[:-1])) == lines
+
+
+@pytest.mark.parametrize(("m", "past"), [(3072, True), (3076, False)])
+def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
+    """Columns that are whole lines, of a result that begins with a line, or not."""
+    rng = np.random.default_rng(m)
+    n = host_machine().l3 // (4 * m) + 1
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((6, m), (n, 6)))
+    plan = tensorop.compile("km,nk->nm", a, b, threads=1)
+    if current_target().vector_bytes == LINE:
+        assert ("past the caches" in plan.explain()) == past
+    expected = b @ a
+    room = np.empty(expected.size + 2 * LINE, np.float32)
+    first = -room.ctypes.data % LINE // 4
+    for shift in (0, 1):
+        out = room[first + shift :][: expected.size].reshape(n, m)
+        np.testing.assert_array_equal(plan(a, b, out=out), expected)
+    np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
 
 
 def test_all_ways_of_storing_are_reached() -> None:

@@ -19,6 +19,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks, two_runs
 from tensorop.jit.target import Target
@@ -87,6 +88,7 @@ class Case:
     start: tuple[int, int] = (0, 0)  # of the block, in tiles
     swapped: bool = False  # operands in each other's slots
     run: int = 7  # rows that are consecutive in a scattered C
+    lines_from: int | None = None  # columns of C are whole lines, from so many bytes on
 
 
 class Call:
@@ -171,8 +173,11 @@ class Call:
             row_at[first : first + length] = place + np.arange(length)
             place += length + gap
         room = int(row_at.max()) + 1
+        if case.lines_from is not None:
+            room += -room % (LINE // size)
         column_at = self.rng.permutation(columns) * room
-        self.memory = guarded_bytes(columns * room * size, 3, case.at_end)
+        shift = case.lines_from or 0
+        self.memory = guarded_bytes(columns * room * size + shift, 3, case.at_end)[shift:]
         c = self.memory.view(numpy_dtype(self.dtype))
         index = np.add.outer(row_at, column_at)
         self.block = index[start_m if scatter else 0 :, start_n:]
@@ -349,6 +354,27 @@ def test_output_in_runs(dtype: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("lines_from", [0, 16])
+def test_output_past_the_caches(dtype: str, lines_from: int, target: Target) -> None:
+    """Where it begins with a line; else, and where it is read, through them."""
+    rows = [GemmKernel(dtype, *tile).rows(target) for tile in tiles(target, element(dtype))]
+    whole = [row * element(dtype).size % LINE == 0 for row in rows]
+    if not any(whole):
+        pytest.skip("no tile is whole lines of a column")
+    tile = tiles(target, element(dtype))[whole.index(True)]
+    for kernel in (
+        GemmKernel(dtype, *tile, past=True),
+        GemmKernel(dtype, *tile, "direct", "direct", past=True),
+    ):
+        for size in sizes(kernel, target):
+            at = (Case(*size, lines_from=lines_from, at_end=end) for end in (False, True))
+            ways = ({"alpha": 2.0}, {"beta": 3.0}, {"first": False})
+            other = (Case(*size, lines_from=lines_from, **way) for way in ways)  # type: ignore[arg-type]
+            check(kernel, target, *at, *other)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float16"])
 @pytest.mark.parametrize("store", ["columns", "runs", "scatter"])
 def test_epilogue_after_the_last_block_only(dtype: str, store: Any, target: Target) -> None:
@@ -488,6 +514,16 @@ def test_random_sizes(target: Target) -> None:
         kernel, order = kernels[seed % 2], ("kn", "NK", "kn", "Kn")[seed % 4]
         br = br if kernel.batch_reduce else 1
         Call(kernel, target, Case(m, n, k, br, first=seed % 3 > 0, b_strides=order), seed).check()
+
+
+def test_what_is_not_whole_lines_is_not_stored_past_the_caches() -> None:
+    for kernel in (
+        GemmKernel("float32", 3, 8, store="scatter", past=True),
+        GemmKernel("float32", 3, 8, epilogue="relu", past=True),
+        GemmKernel("complex64", 2, 6, past=True),
+    ):
+        with pytest.raises(ValueError, match="whole lines"):
+            generate(kernel, TARGETS[0].values[0])
 
 
 def test_operands_that_must_be_packed_are_refused() -> None:
