@@ -333,8 +333,10 @@ class _MacroKernel:
         whole; elsewhere the last one is masked, or rows go one by one."""
         code, packed = self.code, self.kernel.a == "packed"
         lanes = self.lanes if packed or self.part in self.target.masked else 1
+        parts = Arithmetic(code, self.accumulator.real, lanes)
         with code.loop(left, step=lanes) as row:
-            count = None if packed or lanes == 1 else code.min(lanes, code.sub(left, row))
+            valid = code.min(lanes, code.sub(left, row))
+            count = None if packed or lanes == 1 else parts.kept(valid)
             place = code.at(address, code.mul(row, self.part))
             sums = self._product(place, 1, columns, lanes, count)
             self.buffer.put(sums, row, columns.columns, lanes)

@@ -65,7 +65,7 @@ body:
   %v56 = icmp slt i64 0, %v55
   br i1 %v56, label %"loop", label %"done"
 loop:
-  %v57 = phi i64 [0, %"body"], [%v320, %"done.1.endif"]
+  %v57 = phi i64 [0, %"body"], [%v317, %"done.1.endif"]
   %v58 = mul i64 %v57, %v52
   %v59 = getelementptr i8, ptr %v42, i64 %v58
   %v60 = mul i64 %v57, 2
@@ -73,11 +73,11 @@ loop:
   %v62 = icmp slt i64 0, %v61
   br i1 %v62, label %"loop.1", label %"done.1"
 done:
-  %v322 = mul i64 %v55, 2
-  %v323 = mul i64 %v55, %v52
-  %v324 = getelementptr i8, ptr %v42, i64 %v323
-  %v325 = icmp slt i64 %v322, %v4
-  br i1 %v325, label %"loop.7", label %"done.7"
+  %v319 = mul i64 %v55, 2
+  %v320 = mul i64 %v55, %v52
+  %v321 = getelementptr i8, ptr %v42, i64 %v320
+  %v322 = icmp slt i64 %v319, %v4
+  br i1 %v322, label %"loop.7", label %"done.7"
 loop.1:
   %v63 = phi i64 [0, %"loop"], [%v197, %"done.3.endif"]
   %v64 = mul i64 %v63, 64
@@ -259,269 +259,267 @@ done.1.if:
   %v204 = icmp slt i64 0, %v203
   br i1 %v204, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v320 = add i64 %v57, 1
-  %v321 = icmp slt i64 %v320, %v55
-  br i1 %v321, label %"loop", label %"done"
+  %v317 = add i64 %v57, 1
+  %v318 = icmp slt i64 %v317, %v55
+  br i1 %v318, label %"loop", label %"done"
 loop.4:
-  %v205 = phi i64 [0, %"done.1.if"], [%v318, %"done.6"]
+  %v205 = phi i64 [0, %"done.1.if"], [%v315, %"done.6"]
   %v206 = sub i64 %v203, %v205
   %v207 = icmp slt i64 16, %v206
   %v208 = select i1 %v207, i64 16, i64 %v206
-  %v209 = mul i64 %v205, 4
-  %v210 = getelementptr i8, ptr %v201, i64 %v209
-  %v211 = and i64 %v6, -4
-  %v212 = icmp slt i64 0, %v211
-  br i1 %v212, label %"loop.5", label %"done.5"
+  %v209 = trunc i64 %v208 to i32
+  %v210 = insertelement <16 x i32> poison, i32 %v209, i32 0
+  %v211 = shufflevector <16 x i32> %v210, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v212 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v211
+  %v213 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v212)
+  %v214 = mul i64 %v205, 4
+  %v215 = getelementptr i8, ptr %v201, i64 %v214
+  %v216 = and i64 %v6, -4
+  %v217 = icmp slt i64 0, %v216
+  br i1 %v217, label %"loop.5", label %"done.5"
 done.4:
   call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v199, i64 %v203, i64 %v60, i64 2)
   br label %"done.1.endif"
 loop.5:
-  %v213 = phi i64 [0, %"loop.4"], [%v277, %"loop.5"]
-  %v214 = phi ptr [%v210, %"loop.4"], [%v276, %"loop.5"]
-  %v215 = phi ptr [%v59, %"loop.4"], [%v275, %"loop.5"]
-  %v216 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
-  %v217 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
-  %v218 = call ptr asm  "", "=r,0"(ptr %v214)
-  %v219 = call ptr asm  "", "=r,0"(ptr %v215)
-  %v220 = getelementptr i8, ptr %v218, i64 %v47
-  %v221 = call ptr asm  "", "=r,0"(ptr %v220)
-  call void @"llvm.prefetch.p0"(ptr %v221, i32 0, i32 3, i32 1)
-  %v222 = trunc i64 %v208 to i32
-  %v223 = insertelement <16 x i32> poison, i32 %v222, i32 0
-  %v224 = shufflevector <16 x i32> %v223, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v225 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v224
-  %v226 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v218, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
-  %v227 = load float, ptr %v219, align 1
-  %v228 = insertelement <16 x float> poison, float %v227, i32 0
-  %v229 = shufflevector <16 x float> %v228, <16 x float> poison, <16 x i32> zeroinitializer
-  %v230 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v226, <16 x float> %v229, <16 x float> %v216)
-  %v231 = getelementptr [1 x i8], ptr %v219, i64 %v51
-  %v232 = load float, ptr %v231, align 1
-  %v233 = insertelement <16 x float> poison, float %v232, i32 0
-  %v234 = shufflevector <16 x float> %v233, <16 x float> poison, <16 x i32> zeroinitializer
-  %v235 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v226, <16 x float> %v234, <16 x float> %v217)
-  %v236 = getelementptr i8, ptr %v219, i64 %v49
-  %v237 = getelementptr [1 x i8], ptr %v221, i64 %v44
-  call void @"llvm.prefetch.p0"(ptr %v237, i32 0, i32 3, i32 1)
-  %v238 = getelementptr [1 x i8], ptr %v218, i64 %v44
-  %v239 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v238, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
-  %v240 = load float, ptr %v236, align 1
-  %v241 = insertelement <16 x float> poison, float %v240, i32 0
-  %v242 = shufflevector <16 x float> %v241, <16 x float> poison, <16 x i32> zeroinitializer
-  %v243 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v242, <16 x float> %v230)
-  %v244 = getelementptr [1 x i8], ptr %v236, i64 %v51
-  %v245 = load float, ptr %v244, align 1
-  %v246 = insertelement <16 x float> poison, float %v245, i32 0
-  %v247 = shufflevector <16 x float> %v246, <16 x float> poison, <16 x i32> zeroinitializer
-  %v248 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v239, <16 x float> %v247, <16 x float> %v235)
-  %v249 = getelementptr i8, ptr %v236, i64 %v49
-  %v250 = getelementptr [2 x i8], ptr %v221, i64 %v44
-  call void @"llvm.prefetch.p0"(ptr %v250, i32 0, i32 3, i32 1)
-  %v251 = getelementptr [2 x i8], ptr %v218, i64 %v44
-  %v252 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v251, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
-  %v253 = load float, ptr %v249, align 1
-  %v254 = insertelement <16 x float> poison, float %v253, i32 0
-  %v255 = shufflevector <16 x float> %v254, <16 x float> poison, <16 x i32> zeroinitializer
-  %v256 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v252, <16 x float> %v255, <16 x float> %v243)
-  %v257 = getelementptr [1 x i8], ptr %v249, i64 %v51
-  %v258 = load float, ptr %v257, align 1
-  %v259 = insertelement <16 x float> poison, float %v258, i32 0
-  %v260 = shufflevector <16 x float> %v259, <16 x float> poison, <16 x i32> zeroinitializer
-  %v261 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v252, <16 x float> %v260, <16 x float> %v248)
-  %v262 = getelementptr i8, ptr %v249, i64 %v49
-  %v263 = getelementptr [1 x i8], ptr %v221, i64 %v45
-  call void @"llvm.prefetch.p0"(ptr %v263, i32 0, i32 3, i32 1)
-  %v264 = getelementptr [1 x i8], ptr %v218, i64 %v45
-  %v265 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v264, i32 1, <16 x i1> %v225, <16 x float> zeroinitializer)
-  %v266 = load float, ptr %v262, align 1
-  %v267 = insertelement <16 x float> poison, float %v266, i32 0
-  %v268 = shufflevector <16 x float> %v267, <16 x float> poison, <16 x i32> zeroinitializer
-  %v269 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v265, <16 x float> %v268, <16 x float> %v256)
-  %v270 = getelementptr [1 x i8], ptr %v262, i64 %v51
-  %v271 = load float, ptr %v270, align 1
-  %v272 = insertelement <16 x float> poison, float %v271, i32 0
-  %v273 = shufflevector <16 x float> %v272, <16 x float> poison, <16 x i32> zeroinitializer
-  %v274 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v265, <16 x float> %v273, <16 x float> %v261)
-  %v275 = getelementptr i8, ptr %v262, i64 %v49
-  %v276 = getelementptr [4 x i8], ptr %v218, i64 %v44
-  %v277 = add i64 %v213, 4
-  %v278 = icmp slt i64 %v277, %v211
-  br i1 %v278, label %"loop.5", label %"done.5"
+  %v218 = phi i64 [0, %"loop.4"], [%v278, %"loop.5"]
+  %v219 = phi ptr [%v215, %"loop.4"], [%v277, %"loop.5"]
+  %v220 = phi ptr [%v59, %"loop.4"], [%v276, %"loop.5"]
+  %v221 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v270, %"loop.5"]
+  %v222 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v275, %"loop.5"]
+  %v223 = call ptr asm  "", "=r,0"(ptr %v219)
+  %v224 = call ptr asm  "", "=r,0"(ptr %v220)
+  %v225 = getelementptr i8, ptr %v223, i64 %v47
+  %v226 = call ptr asm  "", "=r,0"(ptr %v225)
+  call void @"llvm.prefetch.p0"(ptr %v226, i32 0, i32 3, i32 1)
+  %v227 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v223, i32 1, <16 x i1> %v213, <16 x float> zeroinitializer)
+  %v228 = load float, ptr %v224, align 1
+  %v229 = insertelement <16 x float> poison, float %v228, i32 0
+  %v230 = shufflevector <16 x float> %v229, <16 x float> poison, <16 x i32> zeroinitializer
+  %v231 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v227, <16 x float> %v230, <16 x float> %v221)
+  %v232 = getelementptr [1 x i8], ptr %v224, i64 %v51
+  %v233 = load float, ptr %v232, align 1
+  %v234 = insertelement <16 x float> poison, float %v233, i32 0
+  %v235 = shufflevector <16 x float> %v234, <16 x float> poison, <16 x i32> zeroinitializer
+  %v236 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v227, <16 x float> %v235, <16 x float> %v222)
+  %v237 = getelementptr i8, ptr %v224, i64 %v49
+  %v238 = getelementptr [1 x i8], ptr %v226, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v238, i32 0, i32 3, i32 1)
+  %v239 = getelementptr [1 x i8], ptr %v223, i64 %v44
+  %v240 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v239, i32 1, <16 x i1> %v213, <16 x float> zeroinitializer)
+  %v241 = load float, ptr %v237, align 1
+  %v242 = insertelement <16 x float> poison, float %v241, i32 0
+  %v243 = shufflevector <16 x float> %v242, <16 x float> poison, <16 x i32> zeroinitializer
+  %v244 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v240, <16 x float> %v243, <16 x float> %v231)
+  %v245 = getelementptr [1 x i8], ptr %v237, i64 %v51
+  %v246 = load float, ptr %v245, align 1
+  %v247 = insertelement <16 x float> poison, float %v246, i32 0
+  %v248 = shufflevector <16 x float> %v247, <16 x float> poison, <16 x i32> zeroinitializer
+  %v249 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v240, <16 x float> %v248, <16 x float> %v236)
+  %v250 = getelementptr i8, ptr %v237, i64 %v49
+  %v251 = getelementptr [2 x i8], ptr %v226, i64 %v44
+  call void @"llvm.prefetch.p0"(ptr %v251, i32 0, i32 3, i32 1)
+  %v252 = getelementptr [2 x i8], ptr %v223, i64 %v44
+  %v253 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v252, i32 1, <16 x i1> %v213, <16 x float> zeroinitializer)
+  %v254 = load float, ptr %v250, align 1
+  %v255 = insertelement <16 x float> poison, float %v254, i32 0
+  %v256 = shufflevector <16 x float> %v255, <16 x float> poison, <16 x i32> zeroinitializer
+  %v257 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v253, <16 x float> %v256, <16 x float> %v244)
+  %v258 = getelementptr [1 x i8], ptr %v250, i64 %v51
+  %v259 = load float, ptr %v258, align 1
+  %v260 = insertelement <16 x float> poison, float %v259, i32 0
+  %v261 = shufflevector <16 x float> %v260, <16 x float> poison, <16 x i32> zeroinitializer
+  %v262 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v253, <16 x float> %v261, <16 x float> %v249)
+  %v263 = getelementptr i8, ptr %v250, i64 %v49
+  %v264 = getelementptr [1 x i8], ptr %v226, i64 %v45
+  call void @"llvm.prefetch.p0"(ptr %v264, i32 0, i32 3, i32 1)
+  %v265 = getelementptr [1 x i8], ptr %v223, i64 %v45
+  %v266 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v265, i32 1, <16 x i1> %v213, <16 x float> zeroinitializer)
+  %v267 = load float, ptr %v263, align 1
+  %v268 = insertelement <16 x float> poison, float %v267, i32 0
+  %v269 = shufflevector <16 x float> %v268, <16 x float> poison, <16 x i32> zeroinitializer
+  %v270 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v266, <16 x float> %v269, <16 x float> %v257)
+  %v271 = getelementptr [1 x i8], ptr %v263, i64 %v51
+  %v272 = load float, ptr %v271, align 1
+  %v273 = insertelement <16 x float> poison, float %v272, i32 0
+  %v274 = shufflevector <16 x float> %v273, <16 x float> poison, <16 x i32> zeroinitializer
+  %v275 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v266, <16 x float> %v274, <16 x float> %v262)
+  %v276 = getelementptr i8, ptr %v263, i64 %v49
+  %v277 = getelementptr [4 x i8], ptr %v223, i64 %v44
+  %v278 = add i64 %v218, 4
+  %v279 = icmp slt i64 %v278, %v216
+  br i1 %v279, label %"loop.5", label %"done.5"
 done.5:
-  %v279 = phi ptr [%v210, %"loop.4"], [%v276, %"loop.5"]
-  %v280 = phi ptr [%v59, %"loop.4"], [%v275, %"loop.5"]
-  %v281 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v269, %"loop.5"]
-  %v282 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
-  %v283 = icmp slt i64 %v211, %v6
-  br i1 %v283, label %"loop.6", label %"done.6"
+  %v280 = phi ptr [%v215, %"loop.4"], [%v277, %"loop.5"]
+  %v281 = phi ptr [%v59, %"loop.4"], [%v276, %"loop.5"]
+  %v282 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v270, %"loop.5"]
+  %v283 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v275, %"loop.5"]
+  %v284 = icmp slt i64 %v216, %v6
+  br i1 %v284, label %"loop.6", label %"done.6"
 loop.6:
-  %v284 = phi i64 [%v211, %"done.5"], [%v309, %"loop.6"]
-  %v285 = phi ptr [%v279, %"done.5"], [%v308, %"loop.6"]
-  %v286 = phi ptr [%v280, %"done.5"], [%v307, %"loop.6"]
-  %v287 = phi <16 x float> [%v281, %"done.5"], [%v301, %"loop.6"]
-  %v288 = phi <16 x float> [%v282, %"done.5"], [%v306, %"loop.6"]
-  %v289 = call ptr asm  "", "=r,0"(ptr %v285)
+  %v285 = phi i64 [%v216, %"done.5"], [%v306, %"loop.6"]
+  %v286 = phi ptr [%v280, %"done.5"], [%v305, %"loop.6"]
+  %v287 = phi ptr [%v281, %"done.5"], [%v304, %"loop.6"]
+  %v288 = phi <16 x float> [%v282, %"done.5"], [%v298, %"loop.6"]
+  %v289 = phi <16 x float> [%v283, %"done.5"], [%v303, %"loop.6"]
   %v290 = call ptr asm  "", "=r,0"(ptr %v286)
-  %v291 = getelementptr i8, ptr %v289, i64 %v47
-  %v292 = call ptr asm  "", "=r,0"(ptr %v291)
-  call void @"llvm.prefetch.p0"(ptr %v292, i32 0, i32 3, i32 1)
-  %v293 = trunc i64 %v208 to i32
-  %v294 = insertelement <16 x i32> poison, i32 %v293, i32 0
-  %v295 = shufflevector <16 x i32> %v294, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v296 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v295
-  %v297 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v289, i32 1, <16 x i1> %v296, <16 x float> zeroinitializer)
-  %v298 = load float, ptr %v290, align 1
-  %v299 = insertelement <16 x float> poison, float %v298, i32 0
-  %v300 = shufflevector <16 x float> %v299, <16 x float> poison, <16 x i32> zeroinitializer
-  %v301 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v297, <16 x float> %v300, <16 x float> %v287)
-  %v302 = getelementptr [1 x i8], ptr %v290, i64 %v51
-  %v303 = load float, ptr %v302, align 1
-  %v304 = insertelement <16 x float> poison, float %v303, i32 0
-  %v305 = shufflevector <16 x float> %v304, <16 x float> poison, <16 x i32> zeroinitializer
-  %v306 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v297, <16 x float> %v305, <16 x float> %v288)
-  %v307 = getelementptr i8, ptr %v290, i64 %v49
-  %v308 = getelementptr [1 x i8], ptr %v289, i64 %v44
-  %v309 = add i64 %v284, 1
-  %v310 = icmp slt i64 %v309, %v6
-  br i1 %v310, label %"loop.6", label %"done.6"
+  %v291 = call ptr asm  "", "=r,0"(ptr %v287)
+  %v292 = getelementptr i8, ptr %v290, i64 %v47
+  %v293 = call ptr asm  "", "=r,0"(ptr %v292)
+  call void @"llvm.prefetch.p0"(ptr %v293, i32 0, i32 3, i32 1)
+  %v294 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v290, i32 1, <16 x i1> %v213, <16 x float> zeroinitializer)
+  %v295 = load float, ptr %v291, align 1
+  %v296 = insertelement <16 x float> poison, float %v295, i32 0
+  %v297 = shufflevector <16 x float> %v296, <16 x float> poison, <16 x i32> zeroinitializer
+  %v298 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v294, <16 x float> %v297, <16 x float> %v288)
+  %v299 = getelementptr [1 x i8], ptr %v291, i64 %v51
+  %v300 = load float, ptr %v299, align 1
+  %v301 = insertelement <16 x float> poison, float %v300, i32 0
+  %v302 = shufflevector <16 x float> %v301, <16 x float> poison, <16 x i32> zeroinitializer
+  %v303 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v294, <16 x float> %v302, <16 x float> %v289)
+  %v304 = getelementptr i8, ptr %v291, i64 %v49
+  %v305 = getelementptr [1 x i8], ptr %v290, i64 %v44
+  %v306 = add i64 %v285, 1
+  %v307 = icmp slt i64 %v306, %v6
+  br i1 %v307, label %"loop.6", label %"done.6"
 done.6:
-  %v311 = phi ptr [%v279, %"done.5"], [%v308, %"loop.6"]
-  %v312 = phi ptr [%v280, %"done.5"], [%v307, %"loop.6"]
-  %v313 = phi <16 x float> [%v281, %"done.5"], [%v301, %"loop.6"]
-  %v314 = phi <16 x float> [%v282, %"done.5"], [%v306, %"loop.6"]
-  %v315 = mul i64 %v205, 4
-  %v316 = getelementptr i8, ptr %v34, i64 %v315
-  store <16 x float> %v313, ptr %v316, align 1
-  %v317 = getelementptr i8, ptr %v316, i64 64
-  store <16 x float> %v314, ptr %v317, align 1
-  %v318 = add i64 %v205, 16
-  %v319 = icmp slt i64 %v318, %v203
-  br i1 %v319, label %"loop.4", label %"done.4"
+  %v308 = phi ptr [%v280, %"done.5"], [%v305, %"loop.6"]
+  %v309 = phi ptr [%v281, %"done.5"], [%v304, %"loop.6"]
+  %v310 = phi <16 x float> [%v282, %"done.5"], [%v298, %"loop.6"]
+  %v311 = phi <16 x float> [%v283, %"done.5"], [%v303, %"loop.6"]
+  %v312 = mul i64 %v205, 4
+  %v313 = getelementptr i8, ptr %v34, i64 %v312
+  store <16 x float> %v310, ptr %v313, align 1
+  %v314 = getelementptr i8, ptr %v313, i64 64
+  store <16 x float> %v311, ptr %v314, align 1
+  %v315 = add i64 %v205, 16
+  %v316 = icmp slt i64 %v315, %v203
+  br i1 %v316, label %"loop.4", label %"done.4"
 loop.7:
-  %v326 = phi i64 [%v322, %"done"], [%v414, %"done.8.endif"]
-  %v327 = sub i64 %v4, %v326
-  %v328 = icmp slt i64 1, %v327
-  %v329 = select i1 %v328, i64 1, i64 %v327
-  %v330 = sub i64 %v326, %v322
-  %v331 = mul i64 %v330, %v51
-  %v332 = getelementptr i8, ptr %v324, i64 %v331
-  %v333 = sub i64 %v329, 1
-  %v334 = icmp slt i64 0, %v333
-  %v335 = select i1 %v334, i64 0, i64 %v333
-  %v336 = mul i64 %v335, %v51
-  %v337 = udiv i64 %v2, 16
-  %v338 = icmp slt i64 0, %v337
-  br i1 %v338, label %"loop.8", label %"done.8"
+  %v323 = phi i64 [%v319, %"done"], [%v412, %"done.8.endif"]
+  %v324 = sub i64 %v4, %v323
+  %v325 = icmp slt i64 1, %v324
+  %v326 = select i1 %v325, i64 1, i64 %v324
+  %v327 = sub i64 %v323, %v319
+  %v328 = mul i64 %v327, %v51
+  %v329 = getelementptr i8, ptr %v321, i64 %v328
+  %v330 = sub i64 %v326, 1
+  %v331 = icmp slt i64 0, %v330
+  %v332 = select i1 %v331, i64 0, i64 %v330
+  %v333 = mul i64 %v332, %v51
+  %v334 = udiv i64 %v2, 16
+  %v335 = icmp slt i64 0, %v334
+  br i1 %v335, label %"loop.8", label %"done.8"
 done.7:
   ret void
 loop.8:
-  %v339 = phi i64 [0, %"loop.7"], [%v376, %"done.9.endif"]
-  %v340 = mul i64 %v339, 64
-  %v341 = getelementptr i8, ptr %v38, i64 %v340
-  %v342 = mul i64 %v339, 16
-  %v343 = getelementptr i64, ptr %"descriptor", i64 13
-  %v344 = load ptr, ptr %v343, align 8
-  %v345 = getelementptr i64, ptr %"frame", i64 8
+  %v336 = phi i64 [0, %"loop.7"], [%v373, %"done.9.endif"]
+  %v337 = mul i64 %v336, 64
+  %v338 = getelementptr i8, ptr %v38, i64 %v337
+  %v339 = mul i64 %v336, 16
+  %v340 = getelementptr i64, ptr %"descriptor", i64 13
+  %v341 = load ptr, ptr %v340, align 8
+  %v342 = getelementptr i64, ptr %"frame", i64 8
+  %v343 = load i64, ptr %v342, align 8
+  %v344 = add i64 %v343, %v339
+  %v345 = getelementptr i64, ptr %v341, i64 %v344
   %v346 = load i64, ptr %v345, align 8
-  %v347 = add i64 %v346, %v342
-  %v348 = getelementptr i64, ptr %v344, i64 %v347
-  %v349 = load i64, ptr %v348, align 8
   br label %"repeat"
 done.8:
-  %v378 = mul i64 %v337, 16
-  %v379 = mul i64 %v337, 64
-  %v380 = getelementptr i8, ptr %v38, i64 %v379
-  %v381 = icmp slt i64 %v378, %v2
-  br i1 %v381, label %"done.8.if", label %"done.8.endif"
+  %v375 = mul i64 %v334, 16
+  %v376 = mul i64 %v334, 64
+  %v377 = getelementptr i8, ptr %v38, i64 %v376
+  %v378 = icmp slt i64 %v375, %v2
+  br i1 %v378, label %"done.8.if", label %"done.8.endif"
 repeat:
-  %v350 = phi i64 [0, %"loop.8"], [%v364, %"repeat"]
-  %v351 = phi ptr [%v341, %"loop.8"], [%v363, %"repeat"]
-  %v352 = phi ptr [%v332, %"loop.8"], [%v362, %"repeat"]
-  %v353 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v361, %"repeat"]
-  %v354 = call ptr asm  "", "=r,0"(ptr %v351)
-  %v355 = call ptr asm  "", "=r,0"(ptr %v352)
-  %v356 = load <16 x float>, ptr %v354, align 1
-  %v357 = getelementptr i8, ptr %v355, i64 %v336
-  %v358 = load float, ptr %v357, align 1
-  %v359 = insertelement <16 x float> poison, float %v358, i32 0
-  %v360 = shufflevector <16 x float> %v359, <16 x float> poison, <16 x i32> zeroinitializer
-  %v361 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v356, <16 x float> %v360, <16 x float> %v353)
-  %v362 = getelementptr i8, ptr %v355, i64 %v49
-  %v363 = getelementptr [1 x i8], ptr %v354, i64 %v44
-  %v364 = add i64 %v350, 1
-  %v365 = icmp slt i64 %v364, %v6
-  br i1 %v365, label %"repeat", label %"done.9"
+  %v347 = phi i64 [0, %"loop.8"], [%v361, %"repeat"]
+  %v348 = phi ptr [%v338, %"loop.8"], [%v360, %"repeat"]
+  %v349 = phi ptr [%v329, %"loop.8"], [%v359, %"repeat"]
+  %v350 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v358, %"repeat"]
+  %v351 = call ptr asm  "", "=r,0"(ptr %v348)
+  %v352 = call ptr asm  "", "=r,0"(ptr %v349)
+  %v353 = load <16 x float>, ptr %v351, align 1
+  %v354 = getelementptr i8, ptr %v352, i64 %v333
+  %v355 = load float, ptr %v354, align 1
+  %v356 = insertelement <16 x float> poison, float %v355, i32 0
+  %v357 = shufflevector <16 x float> %v356, <16 x float> poison, <16 x i32> zeroinitializer
+  %v358 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v353, <16 x float> %v357, <16 x float> %v350)
+  %v359 = getelementptr i8, ptr %v352, i64 %v49
+  %v360 = getelementptr [1 x i8], ptr %v351, i64 %v44
+  %v361 = add i64 %v347, 1
+  %v362 = icmp slt i64 %v361, %v6
+  br i1 %v362, label %"repeat", label %"done.9"
 done.9:
-  %v366 = and i1 %v29, %v33
-  %v367 = or i1 %v32, %v366
-  %v368 = xor i1 %v29, -1
-  %v369 = or i1 %v367, %v368
-  br i1 %v369, label %"done.9.if", label %"done.9.else"
+  %v363 = and i1 %v29, %v33
+  %v364 = or i1 %v32, %v363
+  %v365 = xor i1 %v29, -1
+  %v366 = or i1 %v364, %v365
+  br i1 %v366, label %"done.9.if", label %"done.9.else"
 done.9.if:
-  store <16 x float> %v361, ptr %v34, align 1
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v342, i64 16, i64 %v326, i64 %v329)
+  store <16 x float> %v358, ptr %v34, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v339, i64 16, i64 %v323, i64 %v326)
   br label %"done.9.endif"
 done.9.else:
-  %v370 = mul i64 %v326, 8
-  %v371 = getelementptr i8, ptr %v19, i64 %v370
-  %v372 = getelementptr i64, ptr %v371, i64 0
-  %v373 = load i64, ptr %v372, align 8
-  %v374 = getelementptr i8, ptr %v13, i64 %v373
-  %v375 = getelementptr i8, ptr %v374, i64 %v349
-  store <16 x float> %v361, ptr %v375, align 1
+  %v367 = mul i64 %v323, 8
+  %v368 = getelementptr i8, ptr %v19, i64 %v367
+  %v369 = getelementptr i64, ptr %v368, i64 0
+  %v370 = load i64, ptr %v369, align 8
+  %v371 = getelementptr i8, ptr %v13, i64 %v370
+  %v372 = getelementptr i8, ptr %v371, i64 %v346
+  store <16 x float> %v358, ptr %v372, align 1
   br label %"done.9.endif"
 done.9.endif:
-  %v376 = add i64 %v339, 1
-  %v377 = icmp slt i64 %v376, %v337
-  br i1 %v377, label %"loop.8", label %"done.8"
+  %v373 = add i64 %v336, 1
+  %v374 = icmp slt i64 %v373, %v334
+  br i1 %v374, label %"loop.8", label %"done.8"
 done.8.if:
-  %v382 = sub i64 %v2, %v378
-  %v383 = icmp slt i64 0, %v382
-  br i1 %v383, label %"loop.9", label %"done.10"
+  %v379 = sub i64 %v2, %v375
+  %v380 = icmp slt i64 0, %v379
+  br i1 %v380, label %"loop.9", label %"done.10"
 done.8.endif:
-  %v414 = add i64 %v326, 1
-  %v415 = icmp slt i64 %v414, %v4
-  br i1 %v415, label %"loop.7", label %"done.7"
+  %v412 = add i64 %v323, 1
+  %v413 = icmp slt i64 %v412, %v4
+  br i1 %v413, label %"loop.7", label %"done.7"
 loop.9:
-  %v384 = phi i64 [0, %"done.8.if"], [%v412, %"done.11"]
-  %v385 = sub i64 %v382, %v384
-  %v386 = icmp slt i64 16, %v385
-  %v387 = select i1 %v386, i64 16, i64 %v385
-  %v388 = mul i64 %v384, 4
-  %v389 = getelementptr i8, ptr %v380, i64 %v388
+  %v381 = phi i64 [0, %"done.8.if"], [%v410, %"done.11"]
+  %v382 = sub i64 %v379, %v381
+  %v383 = icmp slt i64 16, %v382
+  %v384 = select i1 %v383, i64 16, i64 %v382
+  %v385 = trunc i64 %v384 to i32
+  %v386 = insertelement <16 x i32> poison, i32 %v385, i32 0
+  %v387 = shufflevector <16 x i32> %v386, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v388 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v387
+  %v389 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v388)
+  %v390 = mul i64 %v381, 4
+  %v391 = getelementptr i8, ptr %v377, i64 %v390
   br label %"repeat.1"
 done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v378, i64 %v382, i64 %v326, i64 %v329)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v34, i64 %v375, i64 %v379, i64 %v323, i64 %v326)
   br label %"done.8.endif"
 repeat.1:
-  %v390 = phi i64 [0, %"loop.9"], [%v408, %"repeat.1"]
-  %v391 = phi ptr [%v389, %"loop.9"], [%v407, %"repeat.1"]
-  %v392 = phi ptr [%v332, %"loop.9"], [%v406, %"repeat.1"]
-  %v393 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v405, %"repeat.1"]
-  %v394 = call ptr asm  "", "=r,0"(ptr %v391)
-  %v395 = call ptr asm  "", "=r,0"(ptr %v392)
-  %v396 = trunc i64 %v387 to i32
-  %v397 = insertelement <16 x i32> poison, i32 %v396, i32 0
-  %v398 = shufflevector <16 x i32> %v397, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v399 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v398
-  %v400 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v394, i32 1, <16 x i1> %v399, <16 x float> zeroinitializer)
-  %v401 = getelementptr i8, ptr %v395, i64 %v336
-  %v402 = load float, ptr %v401, align 1
-  %v403 = insertelement <16 x float> poison, float %v402, i32 0
-  %v404 = shufflevector <16 x float> %v403, <16 x float> poison, <16 x i32> zeroinitializer
-  %v405 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v400, <16 x float> %v404, <16 x float> %v393)
-  %v406 = getelementptr i8, ptr %v395, i64 %v49
-  %v407 = getelementptr [1 x i8], ptr %v394, i64 %v44
-  %v408 = add i64 %v390, 1
-  %v409 = icmp slt i64 %v408, %v6
-  br i1 %v409, label %"repeat.1", label %"done.11"
+  %v392 = phi i64 [0, %"loop.9"], [%v406, %"repeat.1"]
+  %v393 = phi ptr [%v391, %"loop.9"], [%v405, %"repeat.1"]
+  %v394 = phi ptr [%v329, %"loop.9"], [%v404, %"repeat.1"]
+  %v395 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v403, %"repeat.1"]
+  %v396 = call ptr asm  "", "=r,0"(ptr %v393)
+  %v397 = call ptr asm  "", "=r,0"(ptr %v394)
+  %v398 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v396, i32 1, <16 x i1> %v389, <16 x float> zeroinitializer)
+  %v399 = getelementptr i8, ptr %v397, i64 %v333
+  %v400 = load float, ptr %v399, align 1
+  %v401 = insertelement <16 x float> poison, float %v400, i32 0
+  %v402 = shufflevector <16 x float> %v401, <16 x float> poison, <16 x i32> zeroinitializer
+  %v403 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v398, <16 x float> %v402, <16 x float> %v395)
+  %v404 = getelementptr i8, ptr %v397, i64 %v49
+  %v405 = getelementptr [1 x i8], ptr %v396, i64 %v44
+  %v406 = add i64 %v392, 1
+  %v407 = icmp slt i64 %v406, %v6
+  br i1 %v407, label %"repeat.1", label %"done.11"
 done.11:
-  %v410 = mul i64 %v384, 4
-  %v411 = getelementptr i8, ptr %v34, i64 %v410
-  store <16 x float> %v405, ptr %v411, align 1
-  %v412 = add i64 %v384, 16
-  %v413 = icmp slt i64 %v412, %v382
-  br i1 %v413, label %"loop.9", label %"done.10"
+  %v408 = mul i64 %v381, 4
+  %v409 = getelementptr i8, ptr %v34, i64 %v408
+  store <16 x float> %v403, ptr %v409, align 1
+  %v410 = add i64 %v381, 16
+  %v411 = icmp slt i64 %v410, %v379
+  br i1 %v411, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
