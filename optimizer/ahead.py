@@ -22,7 +22,7 @@ def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
 
 def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine) -> int:
     """Of how many inputs the part that the next call of a kernel reads, where it lies, is asked
-    for: of in1 only with in0. Such parts move, have few gaps, and L2 holds two; shorter ones than a
+    for: of in1 only with in0. Such parts move, have few gaps, and L2 holds two; those of at most a
     page the hardware follows from one to the next.
 
     Parameters
@@ -35,7 +35,7 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
     for tensor, side, partners in ((0, m, n), (1, n, m)):
         count = side.size * k.size
         reach = max(abs(d.strides[tensor]) * d.size for d in (side, k))
-        fits = PAGE <= count * element(op.dtype).size <= machine.l2 // 2
+        fits = PAGE < count * element(op.dtype).size <= machine.l2 // 2
         moves = op.reached(tensor) > count and reach <= DENSE * count
         if fits and moves and is_slow(op, tensor, partners.size, machine):
             asked = tensor + 1
