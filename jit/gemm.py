@@ -24,7 +24,7 @@ from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
 from tensorop.jit.gemm_ahead import Ahead, Following
-from tensorop.jit.gemm_store import Buffer, Flush, Result
+from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
 from tensorop.jit.gemm_tile import (
     SEGMENT,
     Columns,
@@ -97,7 +97,7 @@ class _MacroKernel:
         )
         if kernel.pairs:
             self.k = code.builder.udiv(code.add(self.k, 1), code.int(2))
-        self.result = Result(code, self.element, kernel.epilogue)
+        self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
             code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"
@@ -112,8 +112,6 @@ class _MacroKernel:
 
     def generate(self) -> ir.Module:
         self.flush.generate()
-        if self.kernel.past:
-            self.result.store_past_caches()
         self._read_operands()
         self.ahead = self._next_blocks()
         code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
@@ -323,10 +321,11 @@ class _MacroKernel:
                 stored = valid if valid is not None else code.int(columns.columns)
                 self._flush(m, rows, n, stored)
             with otherwise:
+                tile = Sums(sums, places, n, lanes)
                 if edge:
-                    result.overwrite(sums, places, n, lanes, valid)
+                    result.overwrite(tile, valid)
                 else:
-                    result.store(sums, places, n, lanes)
+                    result.store(tile)
 
     def _left_rows(self, address: Value, columns: Columns, left: Value) -> None:
         """Fewer rows than a tile has, into the buffer. A panel is padded, so that its vectors are

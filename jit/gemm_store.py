@@ -5,9 +5,10 @@ read at all where the call says that beta is zero. Later blocks of K add to C.
 
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
 consecutive in C, or lie in runs no shorter than a vector, alpha one, beta zero or not the first
-block of K. Everything else (scalars, rows of C that are scattered) goes through a buffer on
-the stack and `Flush`, one small function of loops that all tiles of a kernel share. Its loads wait
-until what was put there is in L1, behind stores to C that may have to wait for memory.
+block of K. `Result.overwrite` is the same at the edges of C, in the first block only. Everything
+else (scalars, rows of C that are scattered) goes through a buffer on the stack and `Flush`, one
+small function of loops that all tiles of a kernel share. Its loads wait until what was put there is
+in L1, behind stores to C that may have to wait for memory.
 """
 
 from __future__ import annotations
@@ -39,6 +40,16 @@ class Place(NamedTuple):
     second: Value | None = None
 
 
+class Sums(NamedTuple):
+    """The sums of a tile, column by column: where its vectors of so many lanes lie, and its first
+    column, counted from the block's first."""
+
+    numbers: Sequence[Number]
+    places: Sequence[Place]
+    column: Value
+    lanes: int
+
+
 class Cell(NamedTuple):
     """What is stored of one of a tile's vectors at a place in every column: the first `length` of
     its rows, those `behind` them, or, without a length, all."""
@@ -50,9 +61,12 @@ class Cell(NamedTuple):
 
 
 class Result:
-    """C, and how a result is combined with it, as the words of a call say."""
+    """C, and how a result is combined with it, as the words of a call say.
 
-    def __init__(self, code: Code, element: Element, epilogue: str) -> None:
+    past: full tiles are stored past the caches, where C is not read and begins with a line.
+    """
+
+    def __init__(self, code: Code, element: Element, epilogue: str, *, past: bool = False) -> None:
         self.code, self.element, self.epilogue = code, element, epilogue
         self.last = code.nonzero(code.word(code.frame, Frame.LAST))
         self.out = code.pointer(code.frame, Slot.OUT)
@@ -66,7 +80,7 @@ class Result:
         self.first = code.builder.and_(first, code.builder.not_(code.equal(reads_out, BETA_IS_ONE)))
         self.scales = code.nonzero(code.word(self.call, CallRecord.SCALES))
         self.reads_out = code.nonzero(reads_out)
-        self.past: Value | None = None  # whether full tiles are stored past the caches
+        self.past = self._goes_past() if past else None
 
     def row(self, index: Value) -> Value:
         """Byte offset of a row, counted from the block's first, where a tile's are consecutive."""
@@ -111,13 +125,12 @@ class Result:
         scales_out = self.code.builder.and_(self.first, self.reads_out)
         return self.code.builder.or_(self.scales, scales_out)
 
-    def store_past_caches(self) -> None:
-        """Store full tiles past the caches, where C is not read and begins with a line."""
+    def _goes_past(self) -> Value:
         code, builder = self.code, self.code.builder
         place = builder.ptrtoint(self.out, WORD)
         begins = code.equal(builder.and_(place, code.int(LINE - 1)), 0)
         read = builder.or_(self.needs_scalars(), builder.not_(self.first))
-        self.past = builder.and_(begins, builder.not_(read))
+        return builder.and_(begins, builder.not_(read))
 
     def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
         """Ask for a tile of C in time for its store, unless that goes past the caches."""
@@ -136,64 +149,47 @@ class Result:
             for first, _, second in places:
                 code.prefetch(code.at(address, first if second is None else code.add(second, last)))
 
-    def store(
-        self, sums: Sequence[Number], places: Sequence[Place], column: Value, lanes: int
-    ) -> None:
+    def store(self, tile: Sums) -> None:
         """Overwrite C by a full tile, or add it: no scalars."""
-        store = partial(self._store, sums, places, column, lanes, None)
         with self.code.either(self.first) as (overwrites, adds):
             with overwrites:
-                self._overwrite(partial(store, adds=False))
+                if self.past is None:
+                    self._finishing(partial(self._store, tile))
+                else:
+                    with self.code.either(self.past) as (past, through):
+                        with past:
+                            self._store(tile, past=True)
+                        with through:
+                            self._store(tile)
             with adds:
-                self._finishing(partial(store, adds=True))
+                self._finishing(partial(self._store, tile, adds=True))
 
-    def _overwrite(self, store: Callable[..., None]) -> None:
-        """Store past the caches or through them."""
-        if self.past is None:
-            self._finishing(store)
-            return
-        with self.code.either(self.past) as (past, through):
-            with past:
-                store(finishes=False, past=True)
-            with through:
-                store(finishes=False)
-
-    def overwrite(
-        self,
-        sums: Sequence[Number],
-        places: Sequence[Place],
-        column: Value,
-        lanes: int,
-        valid: Value | None,
-    ) -> None:
+    def overwrite(self, tile: Sums, valid: Value | None) -> None:
         """Overwrite C by a tile at its edge, of which perhaps only some columns are valid."""
-        store = partial(self._store, sums, places, column, lanes, valid)
-        self._finishing(partial(store, adds=False))
+        self._finishing(partial(self._store, tile, valid))
 
     def _finishing(self, store: Callable[..., None]) -> None:
-        """Store with `finishes` as it is, where there is an epilogue."""
+        """Store, where there is an epilogue perhaps finishing."""
         if self.epilogue == "none":
-            store(finishes=False)
+            store()
             return
         with self.code.either(self.last) as (then, otherwise):
             with then:
                 store(finishes=True)
             with otherwise:
-                store(finishes=False)
+                store()
 
     def _store(
         self,
-        sums: Sequence[Number],
-        places: Sequence[Place],
-        column: Value,
-        lanes: int,
-        valid: Value | None,
+        tile: Sums,
+        valid: Value | None = None,
         *,
-        adds: bool,
-        finishes: bool,
+        adds: bool = False,
+        finishes: bool = False,
         past: bool = False,
     ) -> None:
-        code, vectors = self.code, len(places)
+        code, (sums, places, column, lanes) = self.code, tile
+        vectors = len(places)
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         stored = Arithmetic(code, self.element, lanes)
         summed = Arithmetic(code, self.element.accumulator, lanes)

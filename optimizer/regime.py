@@ -50,8 +50,9 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
     straight, along = direct(op, machine), as_batch(op)
-    if as_items(op) is not op and direct_cycles(op, machine) > product_cycles(op, machine):
-        straight = None
+    if straight is not None and as_items(op) is not op:
+        packed = product_cycles(op, machine)
+        straight = straight if direct_cycles(op, machine) <= packed else None
     small = _small(op, along, machine)
     if small:
         best, regime = min(small, key=lambda option: option[0])

@@ -211,10 +211,8 @@ class _Binder(CopyWords):
                 words[slot] = self._slot(tensor)
         if kernel.a != "packed":
             words[d.A_K] = self._step(k, 0)
-            words[d.A_NEXT] = self._following(call, 0)
         if kernel.b != "packed":
             words[d.B_K], words[d.B_N] = self._step(k, 1), self._step(n, 1)
-            words[d.B_NEXT] = self._following(call, 1)
         if kernel.batch_reduce:
             br = call.axes[3]
             words[d.A_BR], words[d.B_BR] = self._step(br, 0), self._step(br, 1)
@@ -230,6 +228,8 @@ class _Binder(CopyWords):
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
+        elif kernel.asks:
+            words[d.A_NEXT], words[d.B_NEXT] = (self._following(call, t) for t in (0, 1))
         return words
 
     def _ahead_words(self, call: Call) -> Words:

@@ -549,6 +549,30 @@ def test_accumulators_stay_in_registers(target: Target) -> None:
                 assert not re.search(r"mm\d+.*\(%rsp\)|\(%rsp\).*mm\d+", loop), loop
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_no_loop_makes_its_mask(left: int, target: Target) -> None:
+    if not target.free_masks:
+        pytest.skip("masks are no registers")
+    kernel = GemmKernel("float32", 3, 8, "direct", "direct", left=left)
+    loops = innermost_products(assembly(generate(kernel, target), target))
+    masked = [loop for loop in loops if "{%k" in loop]
+    assert masked
+    assert not any("vpcmp" in loop for loop in loops)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lines_are_stored_past_the_caches(target: Target) -> None:
+    if target.triple.split("-")[0] != "x86_64":
+        pytest.skip("other instructions")
+    tile = tiles(target, element("float32"))[0]
+    for past in (False, True):
+        kernel = GemmKernel("float32", *tile, past=past)
+        text = assembly(generate(kernel, target), target)
+        assert ("movnt" in text) == past
+        assert ("mfence" in text or "lock" in text) == past
+
+
 def innermost_products(text: str) -> list[str]:
     """The loops of one basic block in x86 assembly that multiply vectors."""
     found = []
