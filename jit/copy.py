@@ -8,8 +8,8 @@ along (jit/copy_along.py): X is consecutive in the target too. Every chunk is mo
 pairs (jit/copy_pairs.py): X is consecutive in the target but for the element of the next y, which
     is put beside each: bfloat16, into panels of pairs.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
-    transposed in registers and written along Y; into more than the caches hold, in the order and
-    with the stores that memory is fast with (jit/copy_streaming.py, jit/copy_woven.py).
+    transposed in registers and written along Y; into more than the caches hold, by way of a stage
+    and past them (jit/copy_staged.py).
 
 A pack is a copy into panels: its target tables count from the block, and the last panel, where it
 is not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are
@@ -27,8 +27,7 @@ from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
-from tensorop.jit.copy_streaming import Streaming, Windowed
-from tensorop.jit.copy_woven import Woven
+from tensorop.jit.copy_staged import Staged
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
 
@@ -37,9 +36,7 @@ FORMS: dict[CopyMode, type[Block]] = {
     "rows": Rows,
     "pairs": Pairs,
     "across": Across,
-    "streaming": Streaming,
-    "windowed": Windowed,
-    "woven": Woven,
+    "staged": Staged,
 }
 
 

@@ -11,7 +11,8 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
-ROOM = 1 << 16  # bytes of a strip's columns, all of Y, where they are woven together
+STAGE = 1 << 16  # bytes at most of a region that is staged, with a line in front of every run
+RUN_WORDS = 2  # of a run of a region: its offset in the stage, and in the target
 
 
 class CopyDescriptor(IntEnum):
@@ -25,7 +26,12 @@ class CopyDescriptor(IntEnum):
     source by y.
     Y_CHUNKS, Y_BEGIN, Y_GRANULE: the same of Y in the target (across); Y_TARGET is not read then.
     PLANE: from a real to its imaginary part in the target (planar).
-    Z_AXIS, Z_SOURCE, Z_TARGET: a third axis outside the tiles, and its offsets (across).
+    Z_AXIS, Z_SOURCE, Z_TARGET: a third axis outside the tiles, and its offsets (across); or the
+    regions, of which X and Y are one (staged).
+    REGIONS: positions of Z (staged). RUNS, RUN_COUNT, RUN_BYTES: the runs of the target that a
+    region has (RUN_WORDS), all equally long, and in the stage each behind a line that is free;
+    X_TARGET and Y_CHUNKS count from the stage. ASKS, ASK_COUNT: offsets of which every line of the
+    source has one; the table goes on, up to one for each line that is stored.
     WIDTH: lanes of a panel, 0 where nothing is padded; LANES_TARGET: offsets in the target by lane
     position; ROW: bytes of a row of a panel; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes
     and rows.
@@ -53,6 +59,12 @@ class CopyDescriptor(IntEnum):
     Z_AXIS = 19
     Z_SOURCE = 20
     Z_TARGET = 21
+    REGIONS = 22
+    RUNS = 23
+    RUN_COUNT = 24
+    RUN_BYTES = 25
+    ASKS = 26
+    ASK_COUNT = 27
 
 
 class Carried(NamedTuple):
@@ -74,7 +86,7 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "pairs", "across", "streaming", "windowed", "woven"]
+CopyMode = Literal["along", "rows", "pairs", "across", "staged"]
 ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "pairs"})
 
 
@@ -84,11 +96,8 @@ class CopyKernel:
 
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
     more than the caches hold (not conjugated), or pairs where two y are put side by side (bfloat16
-    into a panel, in which a pair counts as a float32); else across, or, where the target is more
-    than the caches hold, in one of three ways: streaming; windowed where lines of neighbouring
-    columns had better not be stored in turn; woven where the columns of X follow one another in it:
-    a block has all of Y, which is consecutive in the target, and X takes it on where Y ends. A
-    tile's columns fit in ROOM then.
+    into a panel, in which a pair counts as a float32); else across, or staged where the target is
+    more than the caches hold.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Self
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Number
@@ -54,12 +52,6 @@ class Across(Block):
             below = replace(ys, first=y_start, stop=y_stop)
             with self._records(chunks) as (x_first, x_offset, columns):
                 self._move_tiles(code.at(source, x_offset), target, below, (x_first, columns))
-
-    def _with_columns(self, offset: Callable[[Value], Value]) -> Self:
-        """The same copy to columns that lie elsewhere: the offset of each in the target."""
-        other = copy(self)
-        other.column_offset = offset
-        return other
 
     @contextmanager
     def _outside(self) -> Iterator[tuple[Value, Value]]:

@@ -70,14 +70,6 @@ class Mover:
         vector.store(number[:1], address, count)
         vector.store(number[1:], code.at(address, plane), count)
 
-    def stored_vector(self, code: Code, address: Value) -> Number:
-        """Load what `store` stored."""
-        return self._stored(code).load(address)
-
-    def store_past_caches(self, code: Code, number: Number, address: Value) -> None:
-        """`store` for a target that the caches will not hold; see `line_vectors`."""
-        self._stored(code).store_past_caches(number, address)
-
     def line_vectors(self, target: Target) -> int:
         """How many vectors are a whole cache line, 0 where they are no part of one that can be
         stored past the caches."""

@@ -17,7 +17,6 @@ _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
 _NEAR_L3 = {"AuthenticAMD"}
-_TURN = {"AuthenticAMD": 512}  # on Zen 3: eight slices, line by line
 SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 _UNITS = {"": 0, "K": 10, "M": 20}  # powers of two
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
@@ -28,9 +27,7 @@ class Machine(NamedTuple):
 
     l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each
     read on and on, the hardware asks ahead in at a time. near_l3: L3 holds what L2 drops, close to
-    few cores, so that what is stored there is soon read or stored again. turn: bytes after
-    which lines fall to the same slice of L3 again, through which also goes what is stored past the
-    caches; 0 where slices are drawn by a hash.
+    few cores, so that what is stored there is soon read or stored again.
     """
 
     target: Target
@@ -39,7 +36,6 @@ class Machine(NamedTuple):
     l3: int
     streams: int = STREAMS
     near_l3: bool = False
-    turn: int = 0
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
@@ -53,8 +49,8 @@ def host_machine() -> Machine:
     sizes = {**_TYPICAL, **_cache_sizes()}
     vendor = cpu_facts().get("vendor_id", "")
     streams = _STREAMS.get(vendor, STREAMS)
-    near_l3, turn = vendor in _NEAR_L3, _TURN.get(vendor, 0)
-    return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams, near_l3, turn)
+    near_l3 = vendor in _NEAR_L3
+    return Machine(current_target(), sizes[1], sizes[2], sizes[3], streams, near_l3)
 
 
 def _cache_sizes() -> dict[int, int]:

@@ -5,7 +5,7 @@ another (Y); a tile of both is transposed in registers. Small leading dimensions
 a tile is full: an axis may run over several dimensions, since the kernel reads and stores through
 offset tables. Where source and target share their fastest dimension there is nothing to transpose:
 runs of it are moved along Y. The other dimensions are loops, in the order of the target. What does
-not fit in the caches is read and written in longer runs.
+not fit in the caches goes region by region (optimizer/regions.py), or in longer runs.
 
 Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition C++ library (2017).
 """
@@ -16,43 +16,26 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, ROOM, CopyKernel, CopyMode
+from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.regions import regions
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
-PAGE = 4096  # bytes of X in a call, for a large target: hardware prefetches within a page
-LONG_Y = 512  # positions of Y then
-LONG_CALL = 4096  # the same for a target that only memory holds, whose lines are to be whole: the
-# first and last rows of a call are none. Half of that page, and of LONG_Y, is enough for a call.
 RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
+FAR = 1 << 11, 256  # bytes of X and positions of Y that are enough of rows that only memory holds
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
-
-
-class _Way(NamedTuple):
-    """How to go about a copy.
-
-    mode: of its kernel. enough: positions of X and of Y that need no further dimension. table:
-    positions of an axis that offset tables may cover. columns, rows: most positions of X and of Y
-    in one call.
-    """
-
-    mode: CopyMode
-    enough: tuple[int, int]
-    table: int
-    columns: int
-    rows: int
 
 
 def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
@@ -63,84 +46,104 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     op : TensorOp
         Fused; all C.
     """
-    way = _way(op, machine)
-    x_dims, y_dims, rest = _grouped(op, way.enough, way.table)
-    if way.mode == "streaming" and _returns(x_dims[-1].strides[OUT], op.dtype, machine):
-        way = way._replace(mode="windowed")
-    op = op.with_dimensions((*rest, *y_dims, *x_dims))
-    x, y = Axis("X", DimType.C, tuple(x_dims)), Axis("Y", DimType.C, tuple(y_dims))
-    # The conjugate of what is read conjugated is what lies there.
-    conj = op.tensors[IN].conj != (op.main == Primitive.CONJ)
-    kernel = CopyKernel(op.dtype, op.dtype, way.mode, conj=conj)
-    if way.mode not in ALONG:
-        run = y.unit_run(OUT)
-        kernel = replace(kernel, tile=_tile(x.unit_run(IN), run))
-        kernel = replace(kernel, squares=_squares(kernel, run, machine.target))
+    size = element(op.dtype).size
+    held = prod(d.size for d in op.dimensions) * size
+    # Half of a cache: source and target together are more than it holds. An eighth of L3: others
+    # use it, too.
+    huge = held > machine.l3 // 2
+    if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
+        return _rows(op, threads, huge)
+    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
+    if huge or (held > near and _run(op) * size >= LONG_RUN):
+        staged = _staged(op, machine, threads)
+        if staged is not None:
+            return staged
+    x, y, rest = _grouped(op, (FULL, FULL), LONGEST)
+    kernel = _tiled(op, "across", x.unit_run(IN), y.unit_run(OUT), machine.target)
+    return _blocked(op, kernel, (x, y), rest, (BLOCK, BLOCK), threads)
+
+
+def _rows(op: TensorOp, threads: int, huge: bool) -> Schedule:
+    """Source and target share their fastest dimension."""
+    bytes_, rows = FAR
+    enough = (bytes_ // element(op.dtype).size, rows) if huge else (FULL, FULL)
+    x, y, rest = _grouped(op, enough, sys.maxsize if huge else LONGEST)
+    conj = _conjugates(op)
+    plain = not conj and op.main != Primitive.CONJ
+    kernel = CopyKernel(op.dtype, op.dtype, "rows" if huge and plain else "along", conj=conj)
+    return _blocked(op, kernel, (x, y), rest, (RUN, BLOCK), threads)
+
+
+def _blocked(
+    op: TensorOp,
+    kernel: CopyKernel,
+    sides: tuple[Axis, Axis],
+    rest: list[Dimension],
+    most: tuple[int, int],
+    threads: int,
+) -> Schedule:
+    """Blocks of both axes, inside loops over the rest; threads share the loops, or one axis."""
+    (x, y), (columns, rows) = sides, most
+    op = op.with_dimensions((*rest, *y.dimensions, *x.dimensions))
     call = Call(kernel, (IN, OUT), ("X", "Y"))
     rest.sort(key=lambda d: -abs(d.strides[OUT]))
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     share_loops = threads > 1 and prod(axis.size for axis in outer) >= 2 * threads
     # Y goes outside, so that a row of the source is read on and on; X where threads share it.
-    blocks = [(x, way.columns), (y, way.rows)]
+    blocks = [(x, columns), (y, rows)]
     sharers = 1 if share_loops else threads
-    if sharers > 1 and (way.mode == "woven" or y.size < min(x.size, SHARED_ROWS * threads)):
+    if sharers > 1 and y.size < min(x.size, SHARED_ROWS * threads):
         blocks.reverse()
     body = _looped((call,), *blocks[0], 1)
     body = _looped(body, *blocks[1], sharers)
     for axis in reversed(outer):
         how = ExecType.SHARED if share_loops else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
-    note = f"copy {way.mode}: X over {_names(x_dims)}, Y over {_names(y_dims)}"
-    return windowed(Schedule(op, (*outer, x, y), body, shares=threads, notes=(note,)))
+    return windowed(Schedule(op, (*outer, x, y), body, threads, notes=(_note(kernel, x, y),)))
 
 
-def _way(op: TensorOp, machine: Machine) -> _Way:
-    """By where source and target lie, and by what level of memory holds them."""
-    size = element(op.dtype).size
-    held = prod(d.size for d in op.dimensions) * size
-    enough, table, rows = (FULL, FULL), LONGEST, BLOCK
-    # Half of a cache: source and target together are more than it holds. An eighth of L3: others
-    # use it, too.
-    huge = held > machine.l3 // 2
-    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
-    large = huge or (held > near and _run(op) * size >= LONG_RUN)
-    if huge:  # long runs count, wherever they end
-        enough, table, rows = (PAGE // size // 2, LONG_Y // 2), sys.maxsize, LONG_CALL
-    elif large:
-        enough, rows = (PAGE // size, LONG_Y), LONG_Y
-    if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
-        conj = op.main == Primitive.CONJ or op.tensors[IN].conj
-        return _Way("rows" if huge and not conj else "along", enough, table, RUN, BLOCK)
-    if huge and _weaves(op, size):
-        return _Way("woven", (1, 1), table, RUN, rows)
-    if large:
-        return _Way("streaming", enough, table, PAGE // size, rows)
-    return _Way("across", enough, table, BLOCK, rows)
+def _staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
+    """Region by region, in the order of the target; None where there are no runs in it."""
+    size, vector = element(op.dtype).size, machine.target.vector_bytes
+    found = regions(op.dimensions, size, vector, min(STAGE, machine.l1))
+    if found is None or found.run * size < LINE:
+        return None
+    rest = sorted(found.rest, key=lambda d: -abs(d.strides[OUT]))
+    op = op.with_dimensions((*rest, *found.y, *found.x))
+    x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
+    columns, rows = min(x.unit_run(IN), found.columns), min(y.unit_run(OUT), found.rows)
+    kernel = _tiled(op, "staged", columns, rows, machine.target)
+    body: tuple[Step, ...] = (Call(kernel, (IN, OUT), ("X", "Y")),)
+    outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
+    blocks = [*((axis, 1) for axis in outer), (y, found.rows), (x, found.columns)]
+    blocks = [(axis, block) for axis, block in blocks if block < axis.size]
+    for axis, block in sorted(blocks, key=lambda found: abs(found[0].dimensions[0].strides[OUT])):
+        how = ExecType.SHARED if threads > 1 else ExecType.SEQ
+        body = (Loop(axis.name, block, how, body),)
+    note = f"{_note(kernel, x, y)}; regions of {found.columns} by {found.rows}"
+    return Schedule(op, (*outer, x, y), body, threads, notes=(note,))
 
 
-def _returns(step: int, dtype: str, machine: Machine) -> bool:
-    """Whether neighbouring columns lie so far apart in the target that one part of L3 would take
-    all of their lines."""
-    return machine.turn > 0 and step * element(dtype).size % machine.turn == 0
+def _conjugates(op: TensorOp) -> bool:
+    """The conjugate of what is read conjugated is what lies there."""
+    return op.tensors[IN].conj != (op.main == Primitive.CONJ)
+
+
+def _note(kernel: CopyKernel, x: Axis, y: Axis) -> str:
+    return f"copy {kernel.mode}: X over {_names(x.dimensions)}, Y over {_names(y.dimensions)}"
+
+
+def _tiled(op: TensorOp, mode: CopyMode, columns: int, rows: int, target: Target) -> CopyKernel:
+    """The kernel that transposes tiles, of runs of so many columns in the source and rows in the
+    target."""
+    tile = _tile(columns, rows)
+    kernel = CopyKernel(op.dtype, op.dtype, mode, conj=_conjugates(op), tile=tile)
+    return replace(kernel, squares=_squares(kernel, rows, target))
 
 
 def _nearest(dimensions: Iterable[Dimension], tensor: int) -> Dimension:
     """The dimension that steps least in a tensor."""
     return min(dimensions, key=lambda d: abs(d.strides[tensor]) or 1 << 62)
-
-
-def _weaves(op: TensorOp, size: int) -> bool:
-    """Whether what is a long run of the source lies in steps of a short run in the target: all of a
-    block is then one run of it."""
-    x, y = (next((d for d in op.dimensions if d.strides[t] == 1), None) for t in (IN, OUT))
-    if x is None or y is None or x is y or x.strides[OUT] != y.size:
-        return False
-    whole = tabled_part(Axis("Y", DimType.C, (y,))).size == y.size
-    if not (whole and LARGEST_TILE <= y.size <= ROOM // (4 * LARGEST_TILE * size)):
-        return False
-    # Long runs of the source, or short ones that follow one another, and of the target a long one.
-    dense = y.strides[IN] == x.size and x.size * y.size * size >= PAGE
-    return dense or 4 * x.size * size >= PAGE
 
 
 def _looped(body: tuple[Step, ...], axis: Axis, most: int, threads: int) -> tuple[Step, ...]:
@@ -183,16 +186,14 @@ def _run(op: TensorOp) -> int:
     return run
 
 
-def _names(dims: list[Dimension]) -> str:
+def _names(dims: Iterable[Dimension]) -> str:
     return ", ".join(f"{d.name or d.type}={d.size}" for d in dims) or "nothing"
 
 
-def _grouped(
-    op: TensorOp, full: tuple[int, int], table: int
-) -> tuple[list[Dimension], list[Dimension], list[Dimension]]:
-    """The dimensions of X and Y, outermost first: by turns the next one in the source and the next
-    one in the target, while they are needed to fill a tile, and as much of them as a table may
-    cover. And all others, which are loops."""
+def _grouped(op: TensorOp, full: tuple[int, int], table: int) -> tuple[Axis, Axis, list[Dimension]]:
+    """X and Y: by turns the next dimension in the source and the next one in the target, while they
+    are needed to fill a tile, and as much of them as a table may cover. And all others, which are
+    loops."""
     rest = list(op.dimensions)
     x: list[Dimension] = []
     y: list[Dimension] = []
@@ -211,7 +212,7 @@ def _grouped(
                 others.append(outer)
             group.insert(0, part)
             rest = others
-    return x, y, rest
+    return Axis("X", DimType.C, tuple(x)), Axis("Y", DimType.C, tuple(y)), rest
 
 
 def _cut(d: Dimension, enough: int, most: int) -> tuple[Dimension, Dimension]:

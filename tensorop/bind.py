@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from tensorop.bind_copies import CopyWords
+from tensorop.bind_staged import StagedWords, staged_copy
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
 from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
@@ -21,7 +21,7 @@ from tensorop.jit.image import REFERENCE
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.lines import LINE
-from tensorop.jit.slots import AxisSlot, NodeKind, When
+from tensorop.jit.slots import AxisSlot, NodeKind
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks, two_runs
 from tensorop.jit.target import Target
@@ -48,7 +48,7 @@ def bind(schedule: Schedule, target: Target) -> tuple[Bound, tuple[Kernel, ...]]
     return binder.bound(), binder.image.kernels
 
 
-class _Binder(CopyWords):
+class _Binder(StagedWords):
     """Writes nodes, and the descriptors of the other kernels."""
 
     def bound(self) -> Bound:
@@ -78,7 +78,9 @@ class _Binder(CopyWords):
         """Write a body, last step first; a reference to its first node."""
         following = 0
         for step in reversed(body):
-            if isinstance(step, Loop):
+            if staged := staged_copy(step):
+                words = self._staged_words(*staged)
+            elif isinstance(step, Loop):
                 words = self._loop(step, blocks, region)
             elif isinstance(step, Pack):
                 words = self._call(self._packing(step).kernel, self._pack_words(step), "always")
@@ -87,14 +89,6 @@ class _Binder(CopyWords):
             words[Node.NEXT] = following
             following = self.image.keep(words)
         return following
-
-    def _call(self, kernel: Kernel, descriptor: Words, when: str) -> Words:
-        words = np.zeros(Node.WORDS, np.int64)
-        words[Node.KIND] = NodeKind.CALL
-        words[Node.KERNEL] = self.image.kernel(kernel)
-        words[Node.DESCRIPTOR] = self.image.keep(descriptor)
-        words[Node.WHEN] = When[when.upper()]
-        return words
 
     # loops
 

@@ -75,12 +75,11 @@ class CopyWords(ScheduleTables):
             return words
         lanes, rows = call.kernel.lanes(self.target), call.kernel.rows(self.target)
         records, begin = chunks(read, size, lanes, granule)
-        if call.kernel.mode != "woven":  # which wants every column once, in order
-            records = _reaching_back(records, size, lanes, granule)
+        records = reaching_back(records, size, lanes, granule)
         self._set_x(words, x, (records, begin), granule, reached)
         granule = self._blocks_of(y)
         records, begin = chunks(self._offsets(y, target), size, rows, granule)
-        records = _reaching_back(records, size, rows, granule)
+        records = reaching_back(records, size, rows, granule)
         self._set_y_chunks(words, (records, begin), granule)
         self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
         return words
@@ -266,7 +265,7 @@ def _tile(run: int) -> int:
 LEFT = 2  # positions at the end of a run that are moved one by one
 
 
-def _reaching_back(records: Words, size: int, lanes: int, granule: int) -> Words:
+def reaching_back(records: Words, size: int, lanes: int, granule: int) -> Words:
     """Chunks at the end of a run that are too short for a tile begin earlier in their granule: a
     full tile, which moves some elements again, takes less time than part of one."""
     first, offset, length = records.T

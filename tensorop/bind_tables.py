@@ -12,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorop.ir import DimType, ExecType
+from tensorop.jit.abi import Node
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.image import Image
-from tensorop.jit.slots import AxisSlot, Slot
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.slots import AxisSlot, NodeKind, Slot, When
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of
@@ -29,6 +31,7 @@ AXIS_SLOTS = {
     "BR": AxisSlot.BR,
     "X": AxisSlot.X,
     "Y": AxisSlot.Y,
+    "Z": AxisSlot.SPARE0,  # the regions of a staged copy
     "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
 }
 PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
@@ -157,6 +160,15 @@ class ScheduleTables:
             position, index = divmod(position, d.size)
             offset += index * d.strides[tensor]
         return offset * self._element(tensor).size
+
+    def _call(self, kernel: Kernel, descriptor: Words, when: str) -> Words:
+        """A node that calls a kernel."""
+        words = np.zeros(Node.WORDS, np.int64)
+        words[Node.KIND] = NodeKind.CALL
+        words[Node.KERNEL] = self.image.kernel(kernel)
+        words[Node.DESCRIPTOR] = self.image.keep(descriptor)
+        words[Node.WHEN] = When[when.upper()]
+        return words
 
     def _in_block(self, name: str, step: Step) -> Words:
         """Every position of an axis, counted from the beginning of the block it is in where a step

@@ -10,6 +10,7 @@ import pytest
 
 from tensorop.ir import Dimension, DimType
 from tensorop.jit.abi import Frame
+from tensorop.jit.compiler import assembly
 from tensorop.jit.copy_abi import ALONG, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
@@ -46,7 +47,6 @@ class Case:
     granule: int = 8
     at_end: bool = True
     backwards: bool = False  # the source's y steps are negative
-    alike: bool = False  # all columns lie alike in cache lines
     behind: tuple[int, int] = (0, 0)  # positions behind the block, in the same granule
 
 
@@ -101,7 +101,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     """A block of a plain copy; everything else in the target keeps its bytes."""
     rng = np.random.default_rng(seed)
     call, lanes = Call(kernel, target), kernel.lanes(target)
-    size, along, woven = call.source.itemsize, kernel.mode in ALONG, kernel.mode == "woven"
+    size, along = call.source.itemsize, kernel.mode in ALONG
     x0, y0 = (start * case.granule for start in case.start)
     x_end, y_end = x0 + case.x, y0 + case.y
     x_size, y_size = x_end + case.behind[0], y_end + case.behind[1]
@@ -110,19 +110,14 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     if along:
         x_target = runs(rng, x_size, case.x_run, 2)
         y_target = rng.permutation(y_size) * (int(x_target.max()) + 1)
-    elif woven:
-        y_target = np.arange(y_size)
-        x_target = np.arange(x_size) * y_size
     else:
         y_target = runs(rng, y_size, case.y_run, 2)
-        pitch = int(y_target.max()) + 1
-        x_target = rng.permutation(x_size) * (-(-pitch // 64) * 64 if case.alike else pitch)
+        x_target = rng.permutation(x_size) * (int(y_target.max()) + 1)
     from_ = np.add.outer(y_source, x_source)
     to = np.add.outer(y_target, x_target)
     # Across there is a third axis, whose first position is not in the block.
-    alone = along or woven
     z_source, z_target = (
-        rng.permutation(1 if alone else 3) * (int(plane.max()) + 1) for plane in (from_, to)
+        rng.permutation(1 if along else 3) * (int(plane.max()) + 1) for plane in (from_, to)
     )
     from_, to = np.add.outer(z_source, from_), np.add.outer(z_target, to)
     slots = Slot.IN0, Slot.OUT
@@ -148,7 +143,7 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     call.block((x0, case.x), (y0, case.y))
     call.outside(z_source * size, z_target * size)
     expected = stored.copy()
-    block = np.s_[0 if alone else 1 :, y0:y_end, x0:x_end]
+    block = np.s_[0 if along else 1 :, y0:y_end, x0:x_end]
     moved = values[from_[block]]
     elements(expected, size)[to[block]] = elements(
         np.ascontiguousarray(np.conj(moved) if kernel.conj else moved), size
@@ -191,28 +186,6 @@ def test_copy_moves_the_block_and_nothing_else(dtype: str, mode: Any, target: Ta
         check_copy(kernel, target, case, seed)
 
 
-LINES = [
-    Case(64, 64, granule=64, y_run=1000, alike=True),
-    Case(70, 130, granule=16, y_run=1000, start=(1, 1), at_end=False, alike=True),
-    Case(33, 40, y_run=1000, start=(1, 2), backwards=True, alike=True),
-    Case(5, 3, granule=16, y_run=1000, alike=True),
-    Case(20, 96, granule=32, y_run=32, alike=True),
-    Case(405, 77, granule=16, y_run=1000, start=(1, 1)),
-    Case(500, 12, granule=16, y_run=1000, at_end=False),
-    Case(410, 47, granule=16, y_run=1000),  # one row less than whole lines
-    Case(100, 1030, granule=16, y_run=2000, start=(1, 0)),  # few columns, but long ones
-]
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("mode", ["streaming", "windowed"])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_streaming_copy(dtype: str, mode: Any, target: Target) -> None:
-    kernel = CopyKernel(dtype, dtype, mode)
-    for seed, case in enumerate([*CASES, *LINES]):
-        check_copy(kernel, target, case, seed)
-
-
 ROWS = [
     Case(1000, 5, x_run=1000, granule=1000),
     Case(700, 20, x_run=700, granule=700, at_end=False),
@@ -231,34 +204,106 @@ def test_copy_of_rows(dtype: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("mode", ["across", "streaming", "windowed", "woven"])
 @pytest.mark.parametrize("squares", [2, 4])
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
-def test_several_squares_at_a_time(dtype: str, squares: int, mode: Any, target: Target) -> None:
+def test_several_squares_at_a_time(dtype: str, squares: int, target: Target) -> None:
     """The first that fill a vector of AVX2 or of AVX-512, and wider than any."""
-    kernel = CopyKernel(dtype, dtype, mode, squares=squares)
-    for seed, case in enumerate(WOVEN if mode == "woven" else [*CASES, *LINES]):
+    kernel = CopyKernel(dtype, dtype, "across", squares=squares)
+    for seed, case in enumerate(CASES):
         check_copy(kernel, target, case, seed)
 
 
-WOVEN = [
-    Case(1, 16, granule=16),
-    Case(64, 16, granule=64),
-    Case(150, 37, x_run=1000, granule=160, at_end=False),
-    Case(300, 21, x_run=7, granule=512),
-    Case(40, 50, x_run=1, start=(3, 0), backwards=True),
-    Case(90, 16, x_run=90, granule=16, start=(1, 0)),
-    Case(77, 250, x_run=64, granule=80, at_end=False),
-    Case(21, 40, granule=64, behind=(40, 0)),
+@dataclass
+class Regions:
+    """A matrix of `height` rows that is transposed in regions of some rows, and all columns; the
+    last region reaches back. first: of the call. shift: bytes of a line before the target. gap:
+    elements between columns of the target."""
+
+    rows: int
+    columns: int
+    height: int
+    first: int = 0
+    shift: int = 0
+    gap: int = 0
+
+
+def check_staged(kernel: CopyKernel, target: Target, case: Regions, seed: int) -> None:
+    """Some regions, at guard pages; everything else in the target keeps its bytes."""
+    rng = np.random.default_rng(seed)
+    call = Call(kernel, target)
+    size, rows, columns = call.source.itemsize, case.rows, case.columns
+    pitch = case.height + case.gap
+    starts = [*range(0, case.height - rows, rows), case.height - rows]
+    source = call.memory(Slot.IN0, D.SOURCE_SLOT, case.height * columns * size, 1, True)
+    count = (columns - 1) * pitch + case.height
+    stored = call.memory(Slot.OUT, D.TARGET_SLOT, count * size + case.shift, 2, case.shift % 2 == 0)
+    call.frame[Slot.OUT] += case.shift
+    values = random_values(rng, (case.height, columns), kernel.source)
+    source[:] = values.view(np.uint8).ravel()
+    expected = stored.copy()
+    memory = expected[case.shift :].view(np.dtype(("V", size)))
+    moved = elements(values, size)
+    for column in range(columns):
+        for y in range(starts[case.first], case.height):
+            memory[column * pitch + y] = moved[y, column]
+    staged = np.arange(columns) * (rows * size + 64)
+    records, begin = chunks(np.arange(columns) * size, size, kernel.lanes(target), columns)
+    call.words[[D.X_CHUNKS, D.X_BEGIN]] = call.keep(records), call.keep(begin)
+    call.words[D.X_AXIS], call.words[D.X_GRANULE] = AxisSlot.SPARE1, columns
+    call.words[D.X_TARGET] = call.keep(staged)
+    records, begin = chunks(64 + np.arange(rows) * size, size, kernel.rows(target), rows)
+    call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
+    call.words[D.Y_AXIS], call.words[D.Y_GRANULE] = AxisSlot.SPARE1, rows
+    call.words[D.Y_SOURCE] = call.keep(np.arange(rows) * columns * size)
+    places = np.array(starts) * size
+    call.words[D.Z_AXIS], call.words[D.REGIONS] = AxisSlot.SPARE0, len(starts)
+    call.words[[D.Z_SOURCE, D.Z_TARGET]] = call.keep(places * columns), call.keep(places)
+    call.frame[Frame.START + AxisSlot.SPARE0] = case.first
+    call.frame[Frame.SIZE + AxisSlot.SPARE0] = len(starts) - case.first
+    lines = np.stack([staged + 64, np.arange(columns) * pitch * size], axis=1)
+    call.words[D.RUNS], call.words[D.RUN_COUNT] = call.keep(lines), columns
+    call.words[D.RUN_BYTES] = rows * size
+    asks = np.zeros(columns * (rows * size // 64 + 1))
+    call.words[D.ASKS], call.words[D.ASK_COUNT] = call.keep(asks), len(asks)
+    call.run()
+    np.testing.assert_array_equal(*(meaningful(raw, call.stored) for raw in (stored, expected)))
+
+
+STAGED = [
+    Regions(64, 16, 64),  # one region
+    Regions(128, 12, 500),  # the last one reaches back by 12
+    Regions(100, 17, 301, shift=64, gap=3),  # by nearly all of it
+    Regions(70, 5, 700, first=3, shift=32),
+    Regions(17, 40, 90, shift=32, gap=1),
+    Regions(96, 16, 480, shift=32),
+    Regions(1, 3, 9),  # runs of less than a line
+    Regions(5, 50, 23, first=1, shift=32, gap=7),
 ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_woven_copy(dtype: str, target: Target) -> None:
-    kernel = CopyKernel(dtype, dtype, "woven")
-    for seed, case in enumerate(WOVEN):
-        check_copy(kernel, target, case, seed)
+def test_staged_copy(dtype: str, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, "staged")
+    for seed, case in enumerate(STAGED):
+        check_staged(kernel, target, case, seed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("squares", [2, 4])
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_staged_copy_of_several_squares(dtype: str, squares: int, target: Target) -> None:
+    kernel = CopyKernel(dtype, dtype, "staged", squares=squares)
+    for seed, case in enumerate(STAGED):
+        check_staged(kernel, target, case, seed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_regions_are_asked_for_twice(target: Target) -> None:
+    if not target.triple.startswith("x86_64"):
+        pytest.skip("other instructions")
+    text = assembly(generate(CopyKernel("float32", "float32", "staged"), target), target)
+    assert text.count("prefetcht1") == 2 and "movnt" in text
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -13,17 +13,16 @@ import pytest
 from numpy.typing import NDArray
 
 from tensorop.bind import bind
-from tensorop.bind_copies import LEFT, _reaching_back
+from tensorop.bind_copies import LEFT, reaching_back
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.library import kernel_address
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import current_target
-from tensorop.optimizer import window
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.permute import PAGE, permute
+from tensorop.optimizer.permute import permute
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
 from tensorop.runtime import run, scalars
@@ -77,7 +76,7 @@ def execute(schedule: Schedule, arrays: list[NDArray[Any]], threads: int) -> Non
 def test_any_permutation(dtype: str, threads: int) -> None:
     rng = np.random.default_rng(threads)
     kind = numpy_dtype(dtype)
-    streamed = 0
+    staged = 0
     for trial in range(40):
         shape, axes = draw(rng)
         source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
@@ -88,13 +87,13 @@ def test_any_permutation(dtype: str, threads: int) -> None:
         op = operation(permuted, out, dtype)
         schedule = permute(op, SMALL if trial % 4 else HOST, threads)
         schedule.verify()
-        streamed += bool(modes_of(schedule) & {"streaming", "windowed"})
+        staged += modes_of(schedule) == {"staged"}
         expected = memory.view(np.uint8).copy()
         place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
         expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
         execute(schedule, [source, memory[first:]], threads)
         np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str((shape, axes)))
-    assert streamed > 20
+    assert staged > 20
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
@@ -141,7 +140,7 @@ def test_what_only_memory_holds_goes_in_long_runs(
     op = operation(source.transpose(axes), out, dtype)
     schedule = permute(op, HOST._replace(l3=1 << 12), threads)
     schedule.verify()
-    assert prod(axis.size for axis in schedule.axes if axis.name not in ("X", "Y")) < 20
+    assert modes_of(schedule) == {"staged"}
     assert threads == 1 or any(
         isinstance(step, Loop) and step.exec == ExecType.SHARED for _, step in schedule.steps()
     )
@@ -149,19 +148,15 @@ def test_what_only_memory_holds_goes_in_long_runs(
     np.testing.assert_array_equal(out, source.transpose(axes))
 
 
-@pytest.mark.parametrize("longest", [window.LONGEST, 700])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
-def test_columns_that_follow_one_another(
-    dtype: str, threads: int, longest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_that_follow_one_another(dtype: str, threads: int) -> None:
     """They begin and end anywhere in a line; nothing before or after them is written."""
-    monkeypatch.setattr(window, "LONGEST", longest)
     rng = np.random.default_rng(threads)
     kind = numpy_dtype(dtype)
     for _ in range(12):
         rows, others, columns = (int(rng.integers(1, n)) for n in (60, 5, 3000))
-        columns += PAGE // kind.itemsize // 2
+        columns += 2048 // kind.itemsize
         shape, axes = [((others, rows, columns), (0, 2, 1)), ((rows, others, columns), (1, 2, 0))][
             int(rng.integers(2))
         ]
@@ -171,35 +166,18 @@ def test_columns_that_follow_one_another(
         permuted = source.reshape(shape).transpose(axes)
         out = memory[first : first + source.nbytes].view(kind).reshape(permuted.shape)
         schedule = permute(operation(permuted, out, dtype), HOST._replace(l3=1 << 12), threads)
-        assert rows < 16 or modes_of(schedule) == {"woven"}
+        assert modes_of(schedule) <= {"staged", "across"}
         expected = memory.copy()
         expected[first : first + source.nbytes] = permuted.ravel().view(np.uint8)
         execute(schedule, [source, out], threads)
         np.testing.assert_array_equal(memory, expected)
 
 
-def test_short_columns_are_woven_where_their_rows_follow_one_another() -> None:
-    far = HOST._replace(l3=1 << 12)
-    near = np.empty((60, 45, 28), np.float32).transpose(0, 2, 1)
-    apart = np.empty((45, 7, 60, 28), np.float32).transpose(2, 1, 3, 0)
-    few = np.empty((60, 45, 20), np.float32).transpose(0, 2, 1)
-    modes = [
-        modes_of(permute(operation(view, np.empty(view.shape, np.float32), "float32"), far, 1))
-        for view in (near, apart, few)
-    ]
-    assert modes[0] == {"woven"}
-    assert "woven" not in modes[1] | modes[2]
-
-
-@pytest.mark.parametrize("longest", [window.LONGEST, 700])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex128"])
-def test_columns_in_runs(
-    dtype: str, threads: int, longest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Long and short ones, with blocks and windows that end within a run, from anywhere in a line,
-    also from within an element; nothing before or after them is written."""
-    monkeypatch.setattr(window, "LONGEST", longest)
+def test_columns_in_runs(dtype: str, threads: int) -> None:
+    """Long and short ones, with regions that end within a run, from anywhere in a line, also from
+    within an element; nothing before or after them is written."""
     rng = np.random.default_rng(threads)
     kind = numpy_dtype(dtype)
     modes: Counter[str] = Counter()
@@ -224,7 +202,7 @@ def test_columns_in_runs(
         execute(schedule, [source, out], threads)
         np.testing.assert_array_equal(memory, expected, err_msg=str((shape, axes, first)))
         modes.update(modes_of(schedule))
-    assert modes["streaming"] + modes["windowed"] > 8
+    assert modes["staged"] > 8
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -253,23 +231,13 @@ def test_rows_that_begin_anywhere(dtype: str, threads: int) -> None:
         assert modes_of(conjugating) == {"along"}
 
 
-@pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "streaming")])
+@pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "staged")])
 def test_what_a_near_l3_holds_is_stored_through_it(near_l3: bool, mode: str) -> None:
     """The same copy of 1 MB; one of half of L3 goes past it in any case."""
-    machine = HOST._replace(l2=1 << 20, l3=16 << 20, near_l3=near_l3, turn=0)
-    for rows, expected in [(512, {mode}), (8192, {"streaming"})]:
+    machine = HOST._replace(l2=1 << 20, l3=16 << 20, near_l3=near_l3)
+    for rows, expected in [(512, {mode}), (8192, {"staged"})]:
         source, out = np.zeros((rows, 512), np.float32), np.zeros((512, rows), np.float32)
         assert modes_of(permute(operation(source.T, out, "float32"), machine, 1)) == expected
-
-
-@pytest.mark.parametrize(
-    ("turn", "modes"), [(512, ("windowed", "streaming")), (0, ("streaming",) * 2)]
-)
-def test_columns_that_one_part_of_l3_would_take(turn: int, modes: tuple[str, str]) -> None:
-    machine = HOST._replace(l3=1 << 20, turn=turn)
-    for rows, expected in zip((1024, 1000), modes, strict=True):
-        source, out = np.zeros((rows, 512), np.float32), np.zeros((512, rows), np.float32)
-        assert modes_of(permute(operation(source.T, out, "float32"), machine, 1)) == {expected}
 
 
 @pytest.mark.parametrize(
@@ -380,7 +348,7 @@ def test_ends_of_runs_reach_back(seed: int) -> None:
     steps = np.concatenate([np.r_[np.full(n - 1, size), 1000] for n in runs])
     addresses = np.r_[0, np.cumsum(steps)[:-1]]
     records, _ = chunks(addresses, size, lanes, granule)
-    moved = _reaching_back(records, size, lanes, granule)
+    moved = reaching_back(records, size, lanes, granule)
     covered = set()
     for (first, offset, length), (old, _, was) in zip(moved, records, strict=True):
         assert first + length == old + was and first // granule == old // granule
