@@ -1,4 +1,4 @@
-"""Copies across into more than the caches hold: region after region, by way of a stage in L2.
+"""Copies across into more than the caches hold: region after region, by way of a stage in L1.
 
 A region is a box of positions whose lines, on both sides, follow one another in long runs. It is
 transposed into the stage, in the order of the target, and stored from there: whole lines past the

@@ -20,7 +20,6 @@ from math import prod
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode
 from tensorop.jit.elements import element
-from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
@@ -106,7 +105,7 @@ def _staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     """Region by region, in the order of the target; None where there are no runs in it."""
     size, vector = element(op.dtype).size, machine.target.vector_bytes
     found = regions(op.dimensions, size, vector, min(STAGE, machine.l1))
-    if found is None or found.run * size < LINE:
+    if found is None:
         return None
     rest = sorted(found.rest, key=lambda d: -abs(d.strides[OUT]))
     op = op.with_dimensions((*rest, *found.y, *found.x))

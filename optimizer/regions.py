@@ -8,6 +8,7 @@ estimate of the time of a position decides, among all that fill the stage.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import prod
@@ -56,12 +57,15 @@ def regions(dims: Sequence[Dimension], size: int, vector: int, room: int) -> Reg
     room : int
         Bytes of the stage, in which a line is free in front of every run of the target.
     """
-    orders = [sorted(range(len(dims)), key=lambda i: abs(dims[i].strides[t])) for t in (IN, OUT)]
+    orders = [
+        sorted(range(len(dims)), key=lambda i: abs(dims[i].strides[t]) or sys.maxsize)
+        for t in (IN, OUT)
+    ]
     ways = [list(_prefixes(dims, order)) for order in orders]
     best: tuple[float, _Box] | None = None
     for parts in _filling(ways, room // size):
         box = _Box(dims, orders, parts, size)
-        if box.staged <= room:
+        if box.staged <= room and box.run * size >= LINE:
             cost = box.cost(vector)
             if best is None or cost < best[0]:
                 best = cost, box
@@ -146,10 +150,10 @@ class _Box:
             for i, side in zip(nexts, sides, strict=True):
                 if self.parts[i] > 1 and i not in (*sides[IN], *sides[OUT]):
                     side.insert(0, i)
-        for side, other in (sides, reversed(sides)):
-            for i in [i for i in side[1:] if self.parts[i] < self.dims[i].size]:
-                side.remove(i)
-                other.insert(0, i)
+        cuts = [[i for i in side if self.parts[i] < self.dims[i].size] for side in sides]
+        for side, cut, others in zip(sides, cuts, reversed(cuts), strict=True):
+            whole = [i for i in side if i not in cut]
+            side[:] = [*cut[-1:], *others[:-1], *whole]
         return sides
 
     def cost(self, vector: int) -> float:
