@@ -249,6 +249,9 @@ def _lone(
         all_of_it = bytes_of(op, tensor)
         return max(_transfer(size, all_of_it, machine), _transfer(step, waiting, machine))
     first = LINE_CYCLES[_level(bytes_of(op, tensor), machine)] * size / LINE
+    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
+    if _level(held, machine) == MEMORY:  # as of tensors whose elements are not apart
+        first = max(first, _transfer(size, held, machine))
     again = LINE_CYCLES[_level(waiting, machine)]
     return max(first, again) + _walk(inner.size, step)
 

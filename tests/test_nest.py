@@ -6,11 +6,24 @@ import numpy as np
 import pytest
 
 import tensorop
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.stream_abi import JOINED, StreamKernel
 from tensorop.optimizer import nest
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
 from tests.strategies import numpy_dtype
+
+
+def test_vectors_lie_along_most_tensors_where_memory_is_the_bound() -> None:
+    """cab,bca->cba: what is apart is read once, too, and takes as long as what is not."""
+    c = Dimension(DimType.C, 1172, (648, 36, 648))
+    a = Dimension(DimType.C, 36, (18, 1, 1))
+    b = Dimension(DimType.C, 18, (1, 42192, 36))
+    tensors = tuple(Tensor(name, "float64") for name in ("in0", "in1", "out"))
+    op = TensorOp(tensors, (c, b, a), Primitive.GEMM)
+    machine = host_machine()._replace(l1=1 << 15, l2=1 << 20, l3=1 << 25)
+    assert vectors_and_rows(op, op.dimensions, machine) == [b, a]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int16"])

@@ -70,7 +70,7 @@ class Numpy(Library):
 
 
 class Torch(Library):
-    """torch.einsum; there is no `out=`."""
+    """torch.einsum; there is no `out=`, but a view can be copied into an array."""
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
@@ -83,9 +83,11 @@ class Torch(Library):
         tensors = [torch.from_numpy(operand) for operand in operands]
         self.new = lambda: torch.einsum(spec, *tensors)
         if view:
+            out = torch.from_numpy(np.zeros(output, operands[0].dtype))
             self.new = lambda: torch.einsum(spec, *tensors).clone(
                 memory_format=torch.contiguous_format
             )
+            self.into = lambda: out.copy_(torch.einsum(spec, *tensors))
 
 
 class Jax(Library):
