@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Number
@@ -15,6 +14,7 @@ from tensorop.jit.copy_block import Block, Chunks
 from tensorop.jit.copy_parts import move_both, with_part
 from tensorop.jit.mover import Mover
 
+MOST_TOGETHER = 16  # vectors of tiles that are stored together: more take long to compile
 FEW = 3  # vectors' worth of elements up to which a partial tile is moved one by one
 STRIP_CHUNKS = 8  # chunks of a strip
 
@@ -27,13 +27,10 @@ class Across(Block):
     a power of two apart.
     """
 
-    MOST_TOGETHER = 16  # vectors of tiles that are stored together: more take long to compile
-
     def __init__(self, code: Code, mover: Mover) -> None:
         super().__init__(code, mover)
-        self.line_vectors = mover.line_vectors(code.target)
-        self.together = max(1, min(self.line_vectors, self.MOST_TOGETHER // mover.lanes))
-        self.column_offset: Callable[[Value], Value] = partial(code.word, self.x_target)
+        line = mover.line_vectors(code.target)
+        self.together = max(1, min(line, MOST_TOGETHER // mover.lanes))
 
     def copy(self) -> None:
         """Tiles of a strip of X, one strip for every z: so a row is read on over a few lines that
@@ -52,6 +49,10 @@ class Across(Block):
             below = replace(ys, first=y_start, stop=y_stop)
             with self._records(chunks) as (x_first, x_offset, columns):
                 self._move_tiles(code.at(source, x_offset), target, below, (x_first, columns))
+
+    def _column(self, x: Value) -> Value:
+        """Where a column lies in the target."""
+        return self.code.word(self.x_target, x)
 
     @contextmanager
     def _outside(self) -> Iterator[tuple[Value, Value]]:
@@ -80,7 +81,7 @@ class Across(Block):
                 tiles = [self._load_tile(source, y) for y, _, _ in records]
                 targets = [code.at(target, offset) for _, offset, _ in records]
                 for i, column in enumerate(zip(*tiles, strict=True)):
-                    place = self.column_offset(code.add(x[0], i))
+                    place = self._column(code.add(x[0], i))
                     for below, number in zip(targets, column, strict=True):
                         self.mover.store(code, number, code.at(below, place), self.plane)
             with apart:
@@ -137,7 +138,7 @@ class Across(Block):
     ) -> None:
         """A whole tile."""
         for i, number in enumerate(self._load_tile(source, y[0])):
-            place = self.column_offset(self.code.add(x[0], i))
+            place = self._column(self.code.add(x[0], i))
             self.mover.store(self.code, number, self.code.at(target, place), self.plane)
 
     def _transpose_masked(
@@ -154,7 +155,7 @@ class Across(Block):
         for i, number in enumerate(mover.transposed(code, loaded)):
             column = code.add(x_first, code.min(i, code.sub(columns, 1)))
             count = code.builder.select(code.less(i, columns), rows, code.int(0))
-            place = code.at(target, self.column_offset(column))
+            place = code.at(target, self._column(column))
             mover.store(code, number, place, self.plane, count)
 
     def _transpose_buffered(
@@ -175,7 +176,7 @@ class Across(Block):
 
         def store(part: int) -> None:
             with code.loop(columns) as i:
-                column = code.at(target, self.column_offset(code.add(x_first, i)))
+                column = code.at(target, self._column(code.add(x_first, i)))
                 move_both(code, code.at(written, code.mul(i, height)), column, depth, part)
 
         with_part(code, length, width, mover.source_bytes, load)
@@ -194,5 +195,5 @@ class Across(Block):
             line = code.at(target, code.mul(i, scalar.stored_bytes))
             with code.loop(columns) as j:
                 number = scalar.load(code, code.at(row, code.mul(j, scalar.source_bytes)))
-                place = code.at(line, self.column_offset(code.add(x_first, j)))
+                place = code.at(line, self._column(code.add(x_first, j)))
                 scalar.store(code, number, place, self.plane)

@@ -1,7 +1,8 @@
-"""Moving fewer bytes than a vector has, where there are no masks, or none that are free.
+"""Moving whole cache lines, and fewer bytes than a line or a vector has.
 
-As two parts that are a power of two long, and overlap: the first bytes and the last ones. Both
-lie within the bytes, so that nothing else is read or written.
+Fewer, where there are no masks, or none that are free, as two parts that are a power of two long,
+and overlap: the first bytes and the last ones. Both lie within the bytes, so that nothing else is
+read or written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from llvmlite import ir
 
 from tensorop.jit.builder import WORD, Code, Value
 from tensorop.jit.instructions import vector_type
+from tensorop.jit.lines import LINE
 
 WORD_BYTES = 8
 
@@ -36,3 +38,17 @@ def move_both(code: Code, source: Value, target: Value, count: Value, part: int)
     first = code.load(source, type_), code.load(code.at(source, last), type_)
     code.store(first[0], target)
     code.store(first[1], code.at(target, last))
+
+
+def move_line(code: Code, source: Value, target: Value) -> None:
+    """Move a line from anywhere to where one begins, past the caches."""
+    size = code.target.vector_bytes
+    vector = vector_type(WORD, size // WORD_BYTES)
+    places = range(0, LINE, size)
+    for at, value in [(at, code.load(code.at(source, at), vector)) for at in places]:
+        code.store_past_caches(value, code.at(target, at), size)
+
+
+def move_end(code: Code, source: Value, target: Value, count: Value) -> None:
+    """Move fewer bytes than a line has; elements moved as one may begin at any byte."""
+    with_part(code, count, LINE // 2, 1, lambda part: move_both(code, source, target, count, part))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from tensorop.jit.builder import WORD, Value
 from tensorop.jit.copy_along import Along
-from tensorop.jit.copy_parts import move_both, with_part
-from tensorop.jit.instructions import vector_type
+from tensorop.jit.copy_parts import move_end, move_line
 from tensorop.jit.lines import LINE
 
 LONG = 3 * LINE  # bytes: two lines are whole, wherever it begins
@@ -39,21 +38,7 @@ class Rows(Along):
         head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
         lines = code.builder.and_(code.sub(size, head), code.int(-LINE))
         after = code.add(head, lines)
-        self._move_part(source, target, head)
+        move_end(code, source, target, head)
         with code.loop(after, start=head, step=LINE) as at:
-            self._move_line(code.at(source, at), code.at(target, at))
-        self._move_part(code.at(source, after), code.at(target, after), code.sub(size, after))
-
-    def _move_line(self, source: Value, target: Value) -> None:
-        code, size = self.code, self.code.target.vector_bytes
-        vector = vector_type(WORD, size // 8)
-        places = range(0, LINE, size)
-        for at, value in [(at, code.load(code.at(source, at), vector)) for at in places]:
-            code.store_past_caches(value, code.at(target, at), size)
-
-    def _move_part(self, source: Value, target: Value, count: Value) -> None:
-        """Fewer bytes than a line has; elements moved as one may begin at any byte."""
-        code = self.code
-        with_part(
-            code, count, LINE // 2, 1, lambda part: move_both(code, source, target, count, part)
-        )
+            move_line(code, code.at(source, at), code.at(target, at))
+        move_end(code, code.at(source, after), code.at(target, after), code.sub(size, after))

@@ -17,7 +17,7 @@ from tensorop.jit.builder import BYTE, WORD, Code, Value
 from tensorop.jit.copy_abi import RUN_WORDS, STAGE, CopyDescriptor
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_block import Chunks
-from tensorop.jit.copy_parts import move_both, with_part
+from tensorop.jit.copy_parts import move_end, move_line
 from tensorop.jit.instructions import vector_type
 from tensorop.jit.lines import LINE
 from tensorop.jit.mover import Mover
@@ -90,7 +90,7 @@ class Staged(Across):
             head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
             head = code.min(head, left)
             with code.when(code.builder.not_(continues)):
-                self._move_end(source, place, head)
+                move_end(code, source, place, head)
             first = code.builder.select(continues, code.sub(0, begun), head)
             lines = code.builder.lshr(code.sub(left, first), code.int(LINE.bit_length() - 1))
             asking = following, asked.values[0]
@@ -101,7 +101,7 @@ class Staged(Across):
                     code.store(end, code.at(run, code.sub(later, LINE)), 1)
                 with ends:
                     at = code.add(first, code.mul(lines, LINE))
-                    self._move_end(code.at(source, at), code.at(place, at), code.sub(left, at))
+                    move_end(code, code.at(source, at), code.at(place, at), code.sub(left, at))
             asked.update([code.add(asked.values[0], lines)])
         with code.loop(self._word(d.ASK_COUNT)) as ask:
             self._ask(following, ask)
@@ -109,24 +109,13 @@ class Staged(Across):
     def _store_lines(
         self, source: Value, target: Value, lines: Value, asking: tuple[Value, Value]
     ) -> None:
-        code, (following, asked), size = self.code, asking, self.code.target.vector_bytes
-        vector = vector_type(WORD, size // WORD_BYTES)
+        code, (following, asked) = self.code, asking
         with code.loop(lines) as line:
             at = code.mul(line, LINE)
-            for part in range(0, LINE, size):
-                place = code.add(at, part)
-                value = code.load(code.at(source, place), vector, 1)
-                code.store_past_caches(value, code.at(target, place), size)
+            move_line(code, code.at(source, at), code.at(target, at))
             self._ask(following, code.add(asked, line))
 
     def _ask(self, source: Value, number: Value) -> None:
         """Ask for a line of a region, into L2."""
         place = self.code.word(self.asks, number)
         self.code.prefetch(self.code.at(source, place), near=False)
-
-    def _move_end(self, source: Value, target: Value, count: Value) -> None:
-        """Fewer bytes than a line has; an array may begin at any byte."""
-        code = self.code
-        with_part(
-            code, count, LINE // 2, 1, lambda part: move_both(code, source, target, count, part)
-        )

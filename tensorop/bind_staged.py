@@ -27,13 +27,11 @@ SOURCE, TARGET, STAGE = range(3)
 class _Region(NamedTuple):
     """The first region.
 
-    x, y: its part of both axes, of dimensions with strides in source, target and stage. run: bytes
-    of a run of the target.
+    x, y: its part of both axes, of dimensions with strides in source, target and stage.
     """
 
     x: Axis
     y: Axis
-    run: int
 
     def all(self, tensor: int) -> Axis:
         """All dimensions, in the order of a tensor."""
@@ -90,8 +88,9 @@ class StagedWords(CopyWords):
                 axis = self._axis(loop.axis)
                 first = np.minimum(np.arange(0, axis.size, loop.block), axis.size - loop.block)
                 outermost = axis.dimensions[0]
+                inner = axis.size // outermost.size
                 step = outermost.strides[tensor] * self._element(tensor).size
-                starts = np.add.outer(starts, first * outermost.size // axis.size * step).ravel()
+                starts = np.add.outer(starts, first // inner * step).ravel()
             found.append(starts)
         return found[SOURCE], found[TARGET]
 
@@ -109,8 +108,7 @@ class StagedWords(CopyWords):
             dims = [d._replace(strides=s) for d, s in zip(axis.dimensions, strides, strict=True)]
             sides[name] = axis._replace(dimensions=tuple(dims))
         x, y = (sides[name] for name in call.axes)
-        region, size = _Region(x, y, 0), self._element(target).size
-        in_order = region.all(TARGET)
+        in_order, size = _Region(x, y).all(TARGET), self._element(target).size
         run = in_order.unit_run(TARGET)
         # As in the target, but with a line in front of every run.
         step, staged = 1, {}
@@ -120,7 +118,7 @@ class StagedWords(CopyWords):
             if step == run:
                 step += LINE // size
         x, y = (a._replace(dimensions=tuple(staged[d] for d in a.dimensions)) for a in (x, y))
-        return _Region(x, y, run * size)
+        return _Region(x, y)
 
     def _region_words(self, call: Call, region: _Region) -> Words:
         d, kernel = CopyDescriptor, call.kernel
@@ -136,19 +134,20 @@ class StagedWords(CopyWords):
             records, begin = chunks(at, size, longest, len(at))
             return reaching_back(records, size, longest, len(at)), begin
 
-        (x, y, run), staged = region, table(region.y, STAGE) + LINE
+        (x, y), staged = region, table(region.y, STAGE) + LINE
         found = runs_of(table(x, SOURCE), kernel.lanes(self.target))
         self._set_x(words, "", found, x.size, table(x, STAGE))
         self._set_y(words, "", table(y, SOURCE), staged)
         self._set_y_chunks(words, runs_of(staged, kernel.rows(self.target)), y.size)
         every = region.all(TARGET)
-        runs = np.stack([table(every, STAGE) + LINE, table(every, TARGET)], axis=1)[:: run // size]
+        run = every.unit_run(TARGET)
+        runs = np.stack([table(every, STAGE) + LINE, table(every, TARGET)], axis=1)[::run]
         words[d.RUNS], words[d.RUN_COUNT] = self.image.keep(runs), len(runs)
-        words[d.RUN_BYTES] = run
+        words[d.RUN_BYTES] = run * size
         every = region.all(SOURCE)
         asks = _lines(table(every, SOURCE), every.unit_run(SOURCE), size)
         words[d.ASK_COUNT] = len(asks)
-        stored = len(runs) * (run // LINE + 1)  # lines at most, each of which asks for one
+        stored = len(runs) * (run * size // LINE + 1)  # lines at most, each of which asks for one
         asks = np.pad(asks, (0, max(0, stored - len(asks))), mode="edge")
         words[d.ASKS] = self.image.keep(asks)
         return words

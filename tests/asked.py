@@ -1,4 +1,4 @@
-"""Which lines of memory products ask for ahead of reading them."""
+"""Which lines of memory products and copies ask for ahead of reading them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tensorop.bind import bind
 from tensorop.jit.builder import BYTE, POINTER, WORD, Code, Value
 from tensorop.jit.compiler import load_object, object_code
+from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
@@ -30,7 +31,7 @@ def aligned(values: NDArray[Any]) -> NDArray[Any]:
 
 
 class Asked:
-    """The lines of an operand that products ask for, as their code marks them."""
+    """The lines of an operand that kernels ask for, as their code marks them."""
 
     def __init__(self, operand: NDArray[Any]) -> None:
         self.operand = operand
@@ -48,11 +49,11 @@ class Asked:
         code.store(ir.Constant(BYTE, 1), code.at(marks, line))
 
     def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
-        """Run a schedule, its product compiled anew."""
+        """Run a schedule, its product or copy compiled anew."""
         bound, named = bind(schedule, current_target())
         kernels = []
         for kernel in named:
-            if isinstance(kernel, GemmKernel):
+            if isinstance(kernel, (CopyKernel, GemmKernel)):
                 code = object_code(generate(kernel, current_target()), current_target())
                 names = load_object(code, current_target(), [kernel.name], {})
                 kernels.append(names[kernel.name])

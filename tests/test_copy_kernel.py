@@ -91,6 +91,19 @@ class Call:
         self.words[word], self.frame[slot] = slot, raw.ctypes.data
         return raw
 
+    def set_x(self, source: Array, target: Array, longest: int, granule: int) -> None:
+        """X, of elements that lie at such offsets."""
+        records, begin = chunks(source, self.source.itemsize, longest, granule)
+        self.words[[D.X_CHUNKS, D.X_BEGIN]] = self.keep(records), self.keep(begin)
+        self.words[D.X_GRANULE], self.words[D.X_TARGET] = granule, self.keep(target)
+
+    def set_y(self, source: Array, target: Array, granule: int) -> None:
+        """Y, of tiles."""
+        size, longest = self.source.itemsize, self.kernel.rows(self.target)
+        records, begin = chunks(target, size, longest, granule)
+        self.words[[D.Y_CHUNKS, D.Y_BEGIN]] = self.keep(records), self.keep(begin)
+        self.words[D.Y_GRANULE], self.words[D.Y_SOURCE] = granule, self.keep(source)
+
     def run(self) -> None:
         CALL(kernel_address(self.kernel, self.target))(
             self.words.ctypes.data, self.frame.ctypes.data
@@ -129,17 +142,12 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
         call.frame[slots[0]] += int(y_source.max()) * size
         y_source = y_source - y_source.max()
     longest = (1000 if along else lanes) if case.granule > 8 else min(lanes, 3)
-    records, begin = chunks(x_source * size, size, longest, case.granule)
-    call.words[[D.X_CHUNKS, D.X_BEGIN]] = call.keep(records), call.keep(begin)
-    call.words[D.X_GRANULE] = case.granule
-    call.words[D.X_TARGET] = call.keep(x_target * size)
-    call.words[D.Y_SOURCE] = call.keep(y_source * size)
+    call.set_x(x_source * size, x_target * size, longest, case.granule)
     if along:
+        call.words[D.Y_SOURCE] = call.keep(y_source * size)
         call.words[D.Y_TARGET] = call.keep(y_target * size)
     else:
-        records, begin = chunks(y_target * size, size, kernel.rows(target), case.granule)
-        call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
-        call.words[D.Y_GRANULE] = case.granule
+        call.set_y(y_source * size, y_target * size, case.granule)
     call.block((x0, case.x), (y0, case.y))
     call.outside(z_source * size, z_target * size)
     expected = stored.copy()
@@ -247,14 +255,9 @@ def check_staged(kernel: CopyKernel, target: Target, case: Regions, seed: int) -
         for y in range(starts[case.first], case.height):
             memory[column * pitch + y] = moved[y, column]
     staged = np.arange(columns) * (rows * size + 64)
-    records, begin = chunks(np.arange(columns) * size, size, kernel.lanes(target), columns)
-    call.words[[D.X_CHUNKS, D.X_BEGIN]] = call.keep(records), call.keep(begin)
-    call.words[D.X_AXIS], call.words[D.X_GRANULE] = AxisSlot.SPARE1, columns
-    call.words[D.X_TARGET] = call.keep(staged)
-    records, begin = chunks(64 + np.arange(rows) * size, size, kernel.rows(target), rows)
-    call.words[[D.Y_CHUNKS, D.Y_BEGIN]] = call.keep(records), call.keep(begin)
-    call.words[D.Y_AXIS], call.words[D.Y_GRANULE] = AxisSlot.SPARE1, rows
-    call.words[D.Y_SOURCE] = call.keep(np.arange(rows) * columns * size)
+    call.set_x(np.arange(columns) * size, staged, kernel.lanes(target), columns)
+    call.set_y(np.arange(rows) * columns * size, 64 + np.arange(rows) * size, rows)
+    call.words[[D.X_AXIS, D.Y_AXIS]] = AxisSlot.SPARE1
     places = np.array(starts) * size
     call.words[D.Z_AXIS], call.words[D.REGIONS] = AxisSlot.SPARE0, len(starts)
     call.words[[D.Z_SOURCE, D.Z_TARGET]] = call.keep(places * columns), call.keep(places)

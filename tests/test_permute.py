@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from tensorop.bind import bind
 from tensorop.bind_copies import LEFT, reaching_back
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.jit.builder import Code
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.library import kernel_address
+from tensorop.jit.lines import LINE
 from tensorop.jit.tables import chunks
 from tensorop.jit.target import current_target
 from tensorop.optimizer.fuse import fuse
@@ -27,6 +29,7 @@ from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.widen import widen
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Call, Loop, Schedule
+from tests.asked import Asked, aligned
 from tests.strategies import numpy_dtype
 
 HOST = host_machine()
@@ -203,6 +206,27 @@ def test_columns_in_runs(dtype: str, threads: int) -> None:
         np.testing.assert_array_equal(memory, expected, err_msg=str((shape, axes, first)))
         modes.update(modes_of(schedule))
     assert modes["staged"] > 8
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((90, 4000), (1, 0)), ((300, 700), (1, 0)), ((5, 70, 40, 30), (2, 0, 3, 1))],
+)
+def test_regions_to_come_are_asked_for(
+    shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every line of the source but those of the first region."""
+    source = aligned(np.arange(prod(shape), dtype=np.float32)).reshape(shape)
+    out = np.zeros([shape[axis] for axis in axes], np.float32)
+    op = operation(source.transpose(axes), out, "float32")
+    schedule = permute(op, HOST._replace(l3=1 << 12), 1)
+    assert modes_of(schedule) == {"staged"}
+    asked = Asked(source)
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, [source, source, out])
+    np.testing.assert_array_equal(out, source.transpose(axes))
+    lines = source.nbytes // LINE
+    assert lines - (1 << 15) // LINE <= asked.lines[:-1].sum() < lines
 
 
 @pytest.mark.parametrize("threads", [1, 3])
