@@ -13,6 +13,7 @@ numbers and half types are always packed: planar, and as float32.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from llvmlite import ir
@@ -24,9 +25,11 @@ from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
 from tensorop.jit.gemm_ahead import Ahead, Following
-from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
+from tensorop.jit.gemm_stage import Stage
+from tensorop.jit.gemm_store import Buffer, Flush, Place, Result, Sums
 from tensorop.jit.gemm_tile import (
     SEGMENT,
+    SHORT_SEGMENT,
     Columns,
     Errand,
     Multiples,
@@ -102,6 +105,8 @@ class _MacroKernel:
         self.flush = Flush(
             code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"
         )
+        self.segment = SHORT_SEGMENT if kernel.past else SEGMENT
+        self.stage = self._stage() if kernel.past else None
 
     def word(self, word: GemmWord) -> Value:
         return self.code.word(self.code.descriptor, word)
@@ -112,13 +117,19 @@ class _MacroKernel:
 
     def generate(self) -> ir.Module:
         self.flush.generate()
+        if self.stage is not None:
+            self.stage.generate()
         self._read_operands()
         self.ahead = self._next_blocks()
         code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
+            if self.stage is not None:
+                self.stage.begin(panel)
             self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
+            if self.stage is not None:
+                self.stage.end(panel, panel)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
@@ -127,16 +138,28 @@ class _MacroKernel:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
-        if self.kernel.past:
+        if self.stage is not None:
+            self.stage.begin(panels)
+            self.stage.end(panels, code.sub(panels, 1))
             code.fence()
         return code.finish()
+
+    def _stage(self) -> Stage:
+        code, result = self.code, self.result
+        assert result.past is not None
+        tiles = code.builder.udiv(self.m, code.int(self.mr))
+        turns = code.mul(tiles, code.builder.udiv(self.k, code.int(self.segment)))
+        through = code.builder.and_(result.is_only_written(), code.builder.not_(result.past))
+        active = code.builder.and_(through, code.nonzero(self.word(GemmWord.STAGE_RUN)))
+        rows = code.mul(tiles, self.mr)
+        return Stage(code, self.kernel, self.element.size, active, rows, code.max(turns, 1))
 
     def _next_blocks(self) -> Ahead | Following | None:
         """What is asked for in every segment of K of every full tile."""
         code, kernel = self.code, self.kernel
         if not kernel.asks:
             return None
-        turns = code.builder.udiv(self.k, code.int(SEGMENT))
+        turns = code.builder.udiv(self.k, code.int(self.segment))
         rows = code.add(self.m, self.mr - 1) if kernel.left else self.m
         for size, tile in ((rows, self.mr), (self.n, kernel.columns)):
             turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
@@ -293,35 +316,54 @@ class _MacroKernel:
         valid: Value | None,
         left: Value | None = None,
     ) -> None:
-        """Straight from the accumulators to C where nothing has to be multiplied, nor added at the
-        edges of C. valid: columns that exist, left: rows that do, if not all."""
+        """To C, or, if it is a full tile, perhaps to its stage. valid: columns that exist, left:
+        rows that do, if not all."""
         code, kernel, lanes = self.code, self.kernel, self.lanes
         vectors, count = kernel.vectors, None
         if left is not None:
             vectors = kernel.left
             parts = Arithmetic(code, self.accumulator.real, lanes)
             count = parts.kept(code.sub(left, (vectors - 1) * lanes))
-        places = self.result.places(m, vectors, lanes, kernel.store, count)
+        edge, result = valid is not None or left is not None, self.result
+        places = result.places(m, vectors, lanes, kernel.store, count)
+        full = not edge and columns.columns == kernel.columns
+        stage = self.stage if full else None
 
         def prefetch(column: Value, count: int) -> None:
-            self.result.prefetch(places, code.add(n, column), count, lanes)
+            through = code.when(code.builder.not_(stage.active)) if stage else nullcontext()
+            with through:
+                result.prefetch(places, code.add(n, column), count, lanes)
 
         # Where K is short and nothing is packed, C is small, and in the cache already.
-        edge, result = valid is not None or left is not None, self.result
         far = kernel.a == "packed" or kernel.batch_reduce or kernel.asks
         errand = prefetch if far and not edge else None
         sums = self._product(address, vectors, columns, lanes, count, errand)
-        buffered = result.needs_scalars()
+        if stage is None:
+            self._store(Sums(sums, places, n, lanes), m, valid, left)
+            return
+        with code.either(stage.active) as (waits, through):
+            with waits:
+                starts = [Place(code.int(v * lanes * self.element.size)) for v in range(vectors)]
+                panel = code.builder.udiv(n, code.int(kernel.columns))
+                tile = Sums(sums, starts, n, lanes)
+                result.put(tile, lambda column: stage.place(panel, m, column))
+            with through:
+                self._store(Sums(sums, places, n, lanes), m, valid, left)
+
+    def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
+        """Straight from the accumulators to C where nothing has to be multiplied, nor added at the
+        edges of C."""
+        code, result, columns = self.code, self.result, len(tile.numbers) // len(tile.places)
+        edge, buffered = valid is not None or left is not None, result.needs_scalars()
         if edge:
             buffered = code.builder.or_(buffered, code.builder.not_(result.first))
         with code.either(buffered) as (then, otherwise):
             with then:
-                self.buffer.put(sums, 0, columns.columns, lanes)
+                self.buffer.put(tile.numbers, 0, columns, tile.lanes)
                 rows = left if left is not None else code.int(self.mr)
-                stored = valid if valid is not None else code.int(columns.columns)
-                self._flush(m, rows, n, stored)
+                stored = valid if valid is not None else code.int(columns)
+                self._flush(m, rows, tile.column, stored)
             with otherwise:
-                tile = Sums(sums, places, n, lanes)
                 if edge:
                     result.overwrite(tile, valid)
                 else:
@@ -375,7 +417,8 @@ class _MacroKernel:
         # Of a masked tile of several vectors a step is long enough.
         unrolls = vectors == (self.kernel.vectors if count is None else 1)
         unroll = self._unroll(vectors * columns.columns) if full and unrolls else 1
-        product = TileProduct(vector, parts, rows, columns, self.ahead if whole else None)
+        errands = [e for e in (self.stage, self.ahead) if e is not None and whole]
+        product = TileProduct(vector, parts, rows, columns, errands, self.segment)
         return product.compute(self.k, blocks, unroll, errand)
 
     def _unroll(self, positions: int) -> int:

@@ -9,8 +9,11 @@ from typing import Literal
 
 from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
+STAGE = 16 << 10  # bytes of the full tiles of as many columns as one has, in a block
+LONG_ROW = 8 * LINE  # bytes of C that make whole lines worth putting together
 Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "runs", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
@@ -36,6 +39,8 @@ class GemmWord(IntEnum):
     position, as the chunks (store="runs").
     C_M_TABLE: offset of every row of C, by absolute position; the rows of a tile are consecutive
     (store="columns").
+    STAGE_RUN: the stage of a block is stored as rows of C of so many elements; 0: there is no stage
+    (past).
     """
 
     A_SLOT = 0
@@ -55,7 +60,8 @@ class GemmWord(IntEnum):
     B_NEXT = 14
     AHEAD = 15
     A_NEXT = 16
-    WORDS = 17
+    STAGE_RUN = 17
+    WORDS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,8 @@ class GemmKernel:
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks.
     past: full tiles are whole lines of C, where it begins with one: where C is not read, those are
-    stored past the caches (store="columns", real numbers, no epilogue).
+    stored past the caches, if need be by way of a stage (`gemm_stage.py`; store="columns", real
+    numbers, no epilogue).
     pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.

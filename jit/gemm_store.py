@@ -129,8 +129,12 @@ class Result:
         code, builder = self.code, self.code.builder
         place = builder.ptrtoint(self.out, WORD)
         begins = code.equal(builder.and_(place, code.int(LINE - 1)), 0)
-        read = builder.or_(self.needs_scalars(), builder.not_(self.first))
-        return builder.and_(begins, builder.not_(read))
+        return builder.and_(begins, self.is_only_written())
+
+    def is_only_written(self) -> Value:
+        """Whether C is not read."""
+        read = self.code.builder.or_(self.needs_scalars(), self.code.builder.not_(self.first))
+        return self.code.builder.not_(read)
 
     def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
         """Ask for a tile of C in time for its store, unless that goes past the caches."""
@@ -168,6 +172,10 @@ class Result:
         """Overwrite C by a tile at its edge, of which perhaps only some columns are valid."""
         self._finishing(partial(self._store, tile, valid))
 
+    def put(self, sums: Sums, place: Callable[[int], Value]) -> None:
+        """Store a full tile elsewhere: where, for each of its columns."""
+        self._store(sums, place=place)
+
     def _finishing(self, store: Callable[..., None]) -> None:
         """Store, where there is an epilogue perhaps finishing."""
         if self.epilogue == "none":
@@ -187,25 +195,26 @@ class Result:
         adds: bool = False,
         finishes: bool = False,
         past: bool = False,
+        place: Callable[[int], Value] | None = None,
     ) -> None:
-        code, (sums, places, column, lanes) = self.code, tile
+        code, (sums, places, first, lanes) = self.code, tile
         vectors = len(places)
-        table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        table = code.at(self.column_table, code.mul(first, WORD_BYTES))
         stored = Arithmetic(code, self.element, lanes)
         summed = Arithmetic(code, self.element.accumulator, lanes)
 
         def put(n: int, cells: Sequence[Cell]) -> None:
-            target = code.at(self.out, code.word(table, n))
+            column = place(n) if place else code.at(self.out, code.word(table, n))
             for vector, at, length, behind in cells:
-                place, total = code.at(target, at), sums[n * vectors + vector]
+                target, total = code.at(column, at), sums[n * vectors + vector]
                 if adds:
-                    total = summed.add(stored.load(place, length, behind=behind), total)
+                    total = summed.add(stored.load(target, length, behind=behind), total)
                 if finishes:
                     total = UNARY_FUNCTIONS[self.epilogue](summed, total)
                 if past:
-                    stored.store_past_caches(total, place)
+                    stored.store_past_caches(total, target)
                 else:
-                    stored.store(total, place, length, behind=behind)
+                    stored.store(total, target, length, behind=behind)
 
         def every_column(*cells: Cell) -> None:
             for n in range(len(sums) // vectors):

@@ -25,11 +25,13 @@ from llvmlite import ir
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.gemm_ahead import Ahead, Following
+from tensorop.jit.gemm_stage import Stage
 from tensorop.jit.lines import LINE
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
+SHORT_SEGMENT = 4  # the same where lines are stored: as few as possible should wait at a time
 LAG = 2  # segments after the last errand
 PER_BLOCK = 2  # columns to run errands for in a block of a batch-reduce
 UNROLL = 2  # steps of K in the loop of a segment, at least
@@ -239,11 +241,12 @@ class TileProduct:
         parts: Arithmetic,
         rows: Rows,
         columns: Columns,
-        ahead: Ahead | Following | None = None,
+        turns: Sequence[Ahead | Following | Stage] = (),
+        segment: int = SEGMENT,
     ) -> None:
         """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them;
-        ahead: what is asked for in every segment of K."""
-        self.ahead = ahead
+        turns: what takes a turn in every segment of K, of so many steps."""
+        self.turns, self.segment = turns, segment
         self.code, self.vector, self.parts = vector.code, vector, parts
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
@@ -272,7 +275,7 @@ class TileProduct:
         values = [*(walk.address for walk in self.walks), *zeros]
         if blocks is not None:
             values = self._blocks(values, blocks, depth, unroll, errand)
-        elif self.ahead is not None or (errand is not None and unroll == 1):
+        elif self.turns or (errand is not None and unroll == 1):
             values = self._segments(values, depth, max(UNROLL, unroll), errand)
         else:
             if errand is not None:
@@ -332,21 +335,21 @@ class TileProduct:
         """A block in segments of K, with the errands before the last but LAG of them."""
         code, columns = self.code, self.columns.columns
         if errand is not None:
-            with code.when(code.less(depth, SEGMENT * (columns + LAG))):
+            with code.when(code.less(depth, self.segment * (columns + LAG))):
                 errand(code.int(0), columns)
-        segments = code.builder.udiv(depth, code.int(SEGMENT))
+        segments = code.builder.udiv(depth, code.int(self.segment))
         begin = code.sub(segments, columns + LAG)
-        with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), values) as carried:
+        with code.reduce(code.sub(depth, code.mul(segments, self.segment)), values) as carried:
             carried.update(self._steps(carried.values, 1))
         with code.reduce(segments, carried.values) as outer:
-            if self.ahead is not None:
-                self.ahead.ask()
+            for turn in self.turns:
+                turn.ask()
             if errand is not None:
                 column = code.sub(outer.index, begin)
                 due = code.builder.icmp_unsigned("<", column, code.int(columns))
                 with code.when(code.builder.and_(code.less(-1, begin), due)):
                     errand(column, 1)
-            with code.repeat(code.int(SEGMENT // unroll), outer.values) as carried:
+            with code.repeat(code.int(self.segment // unroll), outer.values) as carried:
                 carried.update(self._steps(carried.values, unroll))
             outer.update(carried.values)
         return outer.values

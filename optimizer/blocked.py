@@ -44,7 +44,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.pairs import in_pairs
-from tensorop.optimizer.past import tiles_leave_caches
+from tensorop.optimizer.past import staged_block, tiles_leave_caches
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
@@ -206,6 +206,11 @@ def blocked(
     ask1 &= inner_threads == 1 and not lies
     store = _store(axes, op, rows, rows // tile.vectors, machine)
     once = store == "columns" and blocks.kc >= axes[-1].size
+    past = once and tiles_leave_caches(op, axes[-3], rows, machine)
+    staged = staged_block(op, m_axis, (rows, tile.columns), min(blocks.mc, parts[0])) if past else 0
+    if staged:
+        blocks = blocks._replace(mc=staged)
+        parts = (ceiling(parts[0], staged) * staged, parts[1]) if share_m else parts
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -216,7 +221,7 @@ def blocked(
         epilogue=epilogue_of(op),
         pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
         asks=ask0 + ask1,
-        past=once and tiles_leave_caches(op, axes[-3], rows, machine),
+        past=past,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import LONG_ROW, STAGE
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.machine import Machine
 from tensorop.schedule import Axis
@@ -30,6 +31,25 @@ def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bo
     steps = [abs(d.strides[out]) for d in op.dimensions if abs(d.strides[out]) >= run]
     whole = not any(step * kind.size % LINE for step in (rows, *steps))
     return whole and leaves_caches(op, machine, sums_inside=True)
+
+
+def staged_block(op: TensorOp, m: Axis, tile: tuple[int, int], most: int) -> int:
+    """The longest block of M, of at most so many positions, whose tiles a kernel can have in its
+    stage, and store as long rows; 0: there is none.
+
+    Parameters
+    ----------
+    m : Axis
+        What is tabled of M.
+    tile : (rows, columns)
+        The register tile in elements.
+    """
+    (rows, columns), size, run = tile, element(op.dtype).size, m.unit_run(op.out)
+    for block in range(min(most, STAGE // (columns * size)) // rows * rows, 0, -rows):
+        whole = run == m.size or block % run == 0 or run % block == 0
+        if whole and min(block, run) * size >= LONG_ROW:
+            return block
+    return 0
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

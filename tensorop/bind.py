@@ -27,6 +27,7 @@ from tensorop.jit.tables import Words, chunks, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
+from tensorop.optimizer.past import staged_block
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
@@ -220,6 +221,8 @@ class _Binder(StagedWords):
             words[d.C_M_BEGIN] = self.image.keep(begin)
             if kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
+        if kernel.past:
+            words[d.STAGE_RUN] = self._stage_run(call)
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         elif kernel.asks:
@@ -228,14 +231,9 @@ class _Binder(StagedWords):
 
     def _ahead_words(self, call: Call) -> Words:
         """The records of what is asked for ahead (`jit/gemm_ahead.py`), one after the other."""
-        m, n, k = call.axes[:3]
-        blocks = {name: self._tabled_axis(name).size for name in (m, n, k)}
         words: list[int] = []
-        for loop in self._loops_around(self.schedule.body, call):
-            if loop.axis in blocks:
-                blocks[loop.axis] = min(blocks[loop.axis], loop.block)
-        for name in (m, n, k):
-            words += (self._tabled_axis(name).size, blocks[name])
+        for name in call.axes[:3]:
+            words += (self._tabled_axis(name).size, self._block(name, call))
         for pack in self.steps:
             if not isinstance(pack, Pack) or not pack.ahead:
                 continue
@@ -245,6 +243,19 @@ class _Binder(StagedWords):
             for name in (pack.depth, pack.lanes) if deep else (pack.lanes, pack.depth):
                 words += (AXIS_SLOTS[name], *map(self.image.keep, self._lines(name, pack.tensor)))
         return np.array(words, np.int64)
+
+    def _stage_run(self, call: Call) -> int:
+        """Elements of the rows that the tiles of a block are stored as from their stage."""
+        m, block = self._tabled_axis(call.axes[0]), self._block(call.axes[0], call)
+        tile = call.kernel.rows(self.target), call.kernel.columns
+        staged = staged_block(self.op, m, tile, block) == block
+        return min(m.unit_run(self.op.out), block) if staged else 0
+
+    def _block(self, name: str, call: Call) -> int:
+        """The longest block of an axis that a call is given."""
+        around = self._loops_around(self.schedule.body, call)
+        blocks = [loop.block for loop in around if loop.axis == name]
+        return min(self._tabled_axis(name).size, *blocks, 1 << 62)
 
     def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:
         """The offsets of an axis without those that are in a line of one before; and how many of

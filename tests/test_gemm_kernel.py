@@ -16,7 +16,14 @@ from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import assembly, load_object, object_code
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
+from tensorop.jit.gemm_abi import (
+    LONG_ROW,
+    STAGE,
+    GemmKernel,
+    GemmWord,
+    masks_rows,
+    masks_stores,
+)
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
@@ -89,6 +96,7 @@ class Case:
     swapped: bool = False  # operands in each other's slots
     run: int = 7  # rows that are consecutive in a scattered C
     lines_from: int | None = None  # columns of C are whole lines, from so many bytes on
+    stage_run: int = 0  # rows of such a column from one gap of a line to the next
 
 
 class Call:
@@ -172,6 +180,8 @@ class Call:
             first, length = starts[run], lengths[run]
             row_at[first : first + length] = place + np.arange(length)
             place += length + gap
+        if case.stage_run:
+            row_at = np.arange(rows) + np.arange(rows) // case.stage_run * (LINE // size)
         room = int(row_at.max()) + 1
         if case.lines_from is not None:
             room += -room % (LINE // size)
@@ -196,8 +206,9 @@ class Call:
                 runs = two_runs(row_at * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
         else:
-            rows = np.arange(start_m + len(self.block)) - start_m
-            self.words[d.C_M_TABLE] = self._keep(rows * size)
+            before = np.arange(-start_m, 0)
+            self.words[d.C_M_TABLE] = self._keep(np.append(before, row_at) * size)
+            self.words[d.STAGE_RUN] = case.stage_run
         self.frame[Slot.OUT] = self.memory.ctypes.data
         self.frame[Frame.START + AxisSlot.M] = start_m
         self.frame[Frame.START + AxisSlot.N] = start_n
@@ -372,6 +383,38 @@ def test_output_past_the_caches(dtype: str, lines_from: int, target: Target) -> 
             ways = ({"alpha": 2.0}, {"beta": 3.0}, {"first": False})
             other = (Case(*size, lines_from=lines_from, **way) for way in ways)  # type: ignore[arg-type]
             check(kernel, target, *at, *other)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("lines_from", [16, 40])
+def test_tiles_wait_in_a_stage(dtype: str, lines_from: int, target: Target) -> None:
+    """Rows that are one column each, parts of it, and end before they should."""
+    size = element(dtype).size
+    for tile in tiles(target, element(dtype))[:4]:
+        kernel = GemmKernel(dtype, *tile, past=True)
+        mr, nr = kernel.rows(target), kernel.columns
+        if mr * size % LINE:
+            continue
+        run = -(-LONG_ROW // (mr * size)) * mr
+        most = STAGE // (nr * size)
+        check(
+            kernel,
+            target,
+            *(
+                Case(m, n, k, first=first, start=start, lines_from=lines_from, stage_run=run)
+                for m, n, k, first, start in (
+                    (run, nr, 1, True, (0, 0)),
+                    (most // run * run, 3 * nr, 4, True, (0, 1)),
+                    (run, 4 * nr + 1, 23, True, (run // mr, 0)),
+                    (run - mr, 2 * nr, 90, True, (0, 0)),
+                    (run - 1, 2 * nr, 3, True, (0, 0)),
+                    (run, 2 * nr, 9, False, (0, 0)),
+                )
+            ),
+            Case(run, 2 * nr, 5, alpha=2, lines_from=lines_from, stage_run=run),
+            Case(run, nr - 1, 5, lines_from=lines_from, stage_run=run),
+        )
 
 
 @pytest.mark.parametrize("target", TARGETS)
