@@ -31,6 +31,8 @@ _PIPES = 2.0  # multiply-adds a cycle, and loads a cycle
 _TILE = 0.25  # the loop around a tile, and its store, spread over the steps of K
 _NEAR = 1.03  # a tile that is better on large matrices may cost so much more
 _RUNS = 1.05  # a tile whose rows are consecutive in C may cost so much more
+_WHOLE = 1.1  # a tile that has whole stretches of C
+_WIDEST = 0.75  # of the registers may hold sums
 
 _WIDE = (
     Tile(3, 8), Tile(2, 12), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
@@ -158,6 +160,16 @@ def choose_tile(
         found = {tile: found[tile] for tile in first} or found
     limit = _NEAR * min(found.values())
     return next(tile for tile, total in found.items() if total <= limit)
+
+
+def tile_of_columns(target: Target, element: Element, columns: int) -> Tile | None:
+    """The tallest tile of so many columns, if it takes hardly longer than the first of the list."""
+    if not element.is_float or element.parts > 1 or columns > _WIDEST * target.registers:
+        return None
+    tile = Tile(min(3, int(_WIDEST * target.registers) // columns), columns)
+    first = tiles(target, element)[0]
+    each, best = (cycles(target, element, t) / (t.vectors * t.columns) for t in (tile, first))
+    return tile if each <= _WHOLE * best else None
 
 
 @cache

@@ -32,7 +32,7 @@ from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE
-from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.jit.tiles import Tile, choose_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
@@ -50,6 +50,7 @@ from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
+STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 
 
@@ -303,7 +304,30 @@ def _model_tile(op: TensorOp, machine: Machine) -> Tile:
     run = output_axis(op, DimType.M).unit_run(op.out)
     whole = run % GemmKernel(op.dtype, 1, 1).lanes(machine.target) == 0
     whole &= masks_stores(op.dtype, machine.target)
-    return choose_tile(machine.target, element(op.dtype), m, n, run, whole=whole)
+    kind = element(op.dtype)
+    tile = choose_tile(machine.target, kind, m, n, run, whole=whole)
+    if run * tile.columns * kind.size < STRETCH:
+        columns = _columns_together(op, machine)
+        if tile.columns < columns:
+            return tile_of_columns(machine.target, kind, columns) or tile
+    return tile
+
+
+def _columns_together(op: TensorOp, machine: Machine) -> int:
+    """Columns that lie side by side in a large out, rows of M before and behind them: what a tile
+    of all of them stores follows what the tile before has stored, as a stream. 1: there are none,
+    or no tile stores parts of vectors."""
+    size = op.reached(op.out) * element(op.dtype).size
+    if size <= machine.l2 or not masks_stores(op.dtype, machine.target):
+        return 1
+    m, n = (output_axis(op, side) for side in (DimType.M, DimType.N))
+    run, columns = m.unit_run(op.out), 1
+    for d in reversed(n.dimensions):
+        if d.strides[op.out] != run * columns:
+            break
+        columns *= d.size
+    follows = any(d.strides[op.out] == run * columns for d in m.dimensions)
+    return columns if follows else 1
 
 
 def _evenness(size: int, lanes: int, threads: int) -> float:

@@ -46,7 +46,8 @@ LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.25  # times the least possible: not worth looking for better
 PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries
-LONG_RUN = 64  # elements that are left together at least where tensors are cut into pieces
+LONG_RUN = 256  # elements left together at least where tensors are cut into pieces for the cache
+LEAST_RUN = 64  # the same where whole ones would take more than MOST
 COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
@@ -130,7 +131,8 @@ class Realigned(NamedTuple):
         # What a piece has of a tensor should lie in long runs.
         runs = {i: n * min(abs(s) for s in dims[i].strides if s) for i, n in blocks.items()}
         chosen = max(runs, key=lambda i: (dims[i].type != DimType.K, runs[i]), default=0)
-        if held <= 2 * limit or runs.get(chosen, 0) < LONG_RUN:
+        least = LONG_RUN if held <= MOST else LEAST_RUN
+        if held <= 2 * limit or runs.get(chosen, 0) < least:
             return 0, dims[0].size
         return chosen, blocks[chosen]
 

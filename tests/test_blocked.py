@@ -150,6 +150,21 @@ def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
     np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
 
 
+def test_a_tile_has_all_columns_between_rows() -> None:
+    """Short runs of rows, a few columns, and again rows: what is stored is a stream."""
+    if not masks_stores("float32", current_target()):
+        pytest.skip("no tile stores parts of vectors")
+    tiles = {}
+    for b in (10, 16, 20, 50):
+        c, d = (np.zeros((16, 20, 16, 20), np.float32), np.zeros((b, 20, 16, 20), np.float32))
+        schedule = tensorop.compile("cadg,bgfe->fedcba", c, d, order="C", threads=1).schedule
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        assert call.kernel.store == "runs"
+        tiles[b] = call.kernel.vectors, call.kernel.columns
+    assert tiles == {10: (2, 10), 16: (1, 16), 20: (1, 20), 50: tiles[50]}
+    assert tiles[50][1] < 20
+
+
 def test_all_ways_of_storing_are_reached() -> None:
     rng = np.random.default_rng(0)
     stores = set()

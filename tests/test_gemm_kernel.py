@@ -30,7 +30,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks, two_runs
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
+from tensorop.jit.tiles import Tile, choose_tile, cycles, tile_of_columns, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
 
 Array = np.ndarray[Any, Any]
@@ -625,6 +625,25 @@ def innermost_products(text: str) -> list[str]:
         if jump and ("vfmadd" in body or "mulps" in body):
             found.append(body)
     return found
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tiles_of_any_number_of_columns(dtype: str, target: Target) -> None:
+    kind, found = element(dtype), 0
+    for columns in range(2, 33):
+        tile = tile_of_columns(target, kind, columns)
+        if tile is None:
+            continue
+        found += 1
+        assert tile.columns == columns and tile.vectors * columns < target.registers
+        store = "runs" if masks_stores(dtype, target) else "scatter"
+        kernel = GemmKernel(dtype, *tile, store=store)
+        if columns % 5 == 0:
+            run = kernel.lanes(target) + 1
+            check(kernel, target, *(Case(*size, run=run) for size in sizes(kernel, target)))
+    assert found >= 5
+    assert tile_of_columns(target, element("complex64"), 4) is None
 
 
 @pytest.mark.parametrize("target", TARGETS)
