@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from tensorop.jit.builder import BYTE, VOID, WORD, Code, Value
-from tensorop.jit.instructions import BIT, INT32, Literal, Whole, vector_type
+from tensorop.jit.builder import WORD, Code, Value
+from tensorop.jit.instructions import vector_type
 from tensorop.jit.lines import LINE
 
 WORD_BYTES = 8
@@ -50,25 +50,8 @@ def move_line(code: Code, source: Value, target: Value) -> None:
 
 
 def move_end(code: Code, source: Value, target: Value, count: Value) -> None:
-    """Move fewer bytes than a line has, all in the same line of the target; elements moved as one
-    may begin at any byte."""
-    if code.target.free_masks and 1 in code.target.masked:
-        _move_masked(code, source, target, count)
-        return
+    """Move fewer bytes than a line has; elements moved as one may begin at any byte."""
     with_part(code, count, LINE // 2, 1, lambda part: move_both(code, source, target, count, part))
-
-
-def _move_masked(code: Code, source: Value, target: Value, count: Value) -> None:
-    """The same where masks are free: as a part of the line."""
-    begun = code.builder.and_(code.builder.ptrtoint(target, WORD), code.int(LINE - 1))
-    bits = code.sub(code.builder.shl(code.int(1), count), 1)
-    mask = code.builder.bitcast(code.builder.shl(bits, begun), vector_type(BIT, LINE))
-    line, back = vector_type(BYTE, LINE), code.sub(0, begun)
-    nothing, align = Literal(line, "zeroinitializer"), Whole(INT32, 1)
-    kept = code.intrinsic(
-        "llvm.masked.load.v64i8.p0", line, [code.at(source, back), align, mask, nothing]
-    )
-    code.intrinsic("llvm.masked.store.v64i8.p0", VOID, [kept, code.at(target, back), align, mask])
 
 
 def move_run(code: Code, source: Value, target: Value, count: Value) -> None:

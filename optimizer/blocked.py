@@ -197,6 +197,14 @@ def blocked(
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
+    store = _store(axes, op, rows, rows // tile.vectors, machine)
+    once = store == "columns" and blocks.kc >= axes[-1].size
+    past = once and tiles_leave_caches(op, axes[-3], rows, machine)
+    staged = staged_block(op, m_axis, (rows, tile.columns), min(blocks.mc, parts[0])) if past else 0
+    if staged:
+        blocks = blocks._replace(mc=staged)
+    if staged and share_m and m_axis.unit_run(op.out) < m:  # blocks begin and end with runs
+        parts = ceiling(parts[0], staged) * staged, parts[1]
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
@@ -205,13 +213,6 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
-    store = _store(axes, op, rows, rows // tile.vectors, machine)
-    once = store == "columns" and blocks.kc >= axes[-1].size
-    past = once and tiles_leave_caches(op, axes[-3], rows, machine)
-    staged = staged_block(op, m_axis, (rows, tile.columns), min(blocks.mc, parts[0])) if past else 0
-    if staged:
-        blocks = blocks._replace(mc=staged)
-        parts = (ceiling(parts[0], staged) * staged, parts[1]) if share_m else parts
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,

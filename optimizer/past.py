@@ -11,6 +11,7 @@ from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import LONG_ROW, STAGE
 from tensorop.jit.lines import LINE
+from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
 from tensorop.schedule import Axis
 
@@ -33,9 +34,9 @@ def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bo
     return whole and leaves_caches(op, machine, sums_inside=True)
 
 
-def staged_block(op: TensorOp, m: Axis, tile: tuple[int, int], most: int) -> int:
-    """The longest block of M, of at most so many positions, whose tiles a kernel can have in its
-    stage, and store as long rows; 0: there is none.
+def stage_run(op: TensorOp, m: Axis, tile: tuple[int, int], block: int) -> int:
+    """Elements of the rows of out that the full tiles of a block of M are stored as from their
+    kernel's stage; 0: the stage does not hold them, or rows are too short.
 
     Parameters
     ----------
@@ -45,11 +46,19 @@ def staged_block(op: TensorOp, m: Axis, tile: tuple[int, int], most: int) -> int
         The register tile in elements.
     """
     (rows, columns), size, run = tile, element(op.dtype).size, m.unit_run(op.out)
-    for block in range(min(most, STAGE // (columns * size)) // rows * rows, 0, -rows):
-        whole = run == m.size or block % run == 0 or run % block == 0
-        if whole and min(block, run) * size >= LONG_ROW:
-            return block
-    return 0
+    even = run == m.size or block % run == 0 or run % block == 0
+    fits = block // rows * rows * columns * size <= STAGE
+    run = min(run, block)
+    return run if even and fits and run * size >= LONG_ROW else 0
+
+
+def staged_block(op: TensorOp, m: Axis, tile: tuple[int, int], most: int) -> int:
+    """The longest block of M, of at most so many positions, that has a `stage_run`; 0: none has."""
+    rows, columns = tile
+    largest = min(most, STAGE // (columns * element(op.dtype).size))
+    blocks = [min(most, m.size), balanced(m.size, largest, rows)]
+    blocks += range(largest // rows * rows, 0, -rows)
+    return next((block for block in blocks if stage_run(op, m, tile, block)), 0)
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

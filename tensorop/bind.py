@@ -27,7 +27,7 @@ from tensorop.jit.tables import Words, chunks, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
-from tensorop.optimizer.past import staged_block
+from tensorop.optimizer.past import stage_run
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
@@ -222,7 +222,8 @@ class _Binder(StagedWords):
             if kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
         if kernel.past:
-            words[d.STAGE_RUN] = self._stage_run(call)
+            tile, block = (kernel.rows(self.target), kernel.columns), self._block(m, call)
+            words[d.STAGE_RUN] = stage_run(self.op, self._tabled_axis(m), tile, block)
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         elif kernel.asks:
@@ -243,13 +244,6 @@ class _Binder(StagedWords):
             for name in (pack.depth, pack.lanes) if deep else (pack.lanes, pack.depth):
                 words += (AXIS_SLOTS[name], *map(self.image.keep, self._lines(name, pack.tensor)))
         return np.array(words, np.int64)
-
-    def _stage_run(self, call: Call) -> int:
-        """Elements of the rows that the tiles of a block are stored as from their stage."""
-        m, block = self._tabled_axis(call.axes[0]), self._block(call.axes[0], call)
-        tile = call.kernel.rows(self.target), call.kernel.columns
-        staged = staged_block(self.op, m, tile, block) == block
-        return min(m.unit_run(self.op.out), block) if staged else 0
 
     def _block(self, name: str, call: Call) -> int:
         """The longest block of an axis that a call is given."""
