@@ -75,6 +75,15 @@ class Arithmetic:
             self.code.made[key] = self.builder.shuffle_vector(first, nothing, every)
         return self.code.made[key]
 
+    def repeated(self, few: Number) -> Number:
+        """Fewer lanes again and again."""
+        return tuple(
+            self.builder.shuffle_vector(
+                part, part, indices([lane % part.type.count for lane in range(self.lanes)])
+            )
+            for part in few
+        )
+
     # memory
 
     def load(self, address: Value, count: Value | None = None, *, behind: bool = False) -> Number:

@@ -8,8 +8,9 @@ matrix, a vector holds the same element of many. Nothing is packed. A register t
 several products; what is left over of M and N is done in tiles one row or one column wide.
 
 X is consecutive, or strided: vectors are then gathered, and results scattered; or an input is the
-same for all of the batch, and its elements are broadcast. M, N and K may have any strides. Results
-are stored as `abi.CallRecord` says (see jit/scalars.py).
+same for all of the batch, and its elements are broadcast; or some neighbours are, again and again,
+where vectors hold several items of a short batch (X is then whole vectors). M, N and K may have any
+strides. Results are stored as `abi.CallRecord` says (see jit/scalars.py).
 
 Source: A. Heinecke et al., LIBXSMM: accelerating small matrix multiplications by runtime code
 generation (2016); its packed GEMM has the same layout.
@@ -55,7 +56,7 @@ class _Batch:
             code.pointer(code.frame, self._word(word))
             for word in (BatchWord.IN0_SLOT, BatchWord.IN1_SLOT, BatchWord.OUT_SLOT)
         )
-        known = {"unit": self.element.size, "zero": 0}
+        known = {"unit": self.element.size, "zero": 0, "repeated": 0}
         self.x_in0, self.x_in1, self.x_out = (
             known[access] if access in known else self._word(word)
             for access, word in (
@@ -99,7 +100,7 @@ class _Batch:
         masks = self.masked and self.lanes > 1
         all_masked = masks and code.target.free_masks
         strips = [(code.int(0), self.x if all_masked else whole, self.lanes, all_masked)]
-        if self.lanes > 1 and not all_masked:
+        if self.lanes > 1 and not all_masked and not self.kernel.period:
             strips.append((whole, self.x, self.lanes if masks else 1, masks))
         for first, stop, lanes, masked in strips:
             of = Arithmetic(code, self.element, lanes)
@@ -120,28 +121,33 @@ class _Batch:
         self, of: Arithmetic, in0: list[Value], in1: list[Value], count: Value | None
     ) -> list[Number]:
         """The sums over K of a tile, rows outside."""
-        code, kernel = self.code, self.kernel
+        code = self.code
         steps = [self._word(BatchWord.IN0_K), self._word(BatchWord.IN1_K)]
         zeros = flat([of.zero] * (len(in0) * len(in1)))
         with code.repeat(self.k, [code.int(0), code.int(0), *zeros]) as carried:
             down, across, *parts = carried.values
             sums = grouped(parts, self.element.parts)
-            b = [self._load(of, code.at(p, across), self.x_in1, kernel.conj1, count) for p in in1]
+            b = [self._load(of, code.at(p, across), 1, count) for p in in1]
             after = []
             for i, p in enumerate(in0):
-                a = self._load(of, code.at(p, down), self.x_in0, kernel.conj0, count)
+                a = self._load(of, code.at(p, down), 0, count)
                 for j, number in enumerate(b):
                     after.append(of.fma(a, number, sums[i * len(in1) + j]))
             offsets = [code.add(o, s) for o, s in zip((down, across), steps, strict=True)]
             carried.update([*offsets, *flat(after)])
         return grouped(carried.values[2:], self.element.parts)
 
-    def _load(
-        self, of: Arithmetic, address: Value, step: Value | int, conj: bool, count: Value | None
-    ) -> Number:
-        if step == 0:
+    def _load(self, of: Arithmetic, address: Value, tensor: int, count: Value | None) -> Number:
+        kernel = self.kernel
+        access, step, conj = (
+            (kernel.in0, self.x_in0, kernel.conj0),
+            (kernel.in1, self.x_in1, kernel.conj1),
+        )[tensor]
+        if access == "zero":
             value = of.splat(Arithmetic(self.code, self.element, 1).load(address))
-        elif not isinstance(step, int) and of.lanes > 1:
+        elif access == "repeated":
+            value = of.repeated(Arithmetic(self.code, self.element, kernel.period).load(address))
+        elif access == "strided" and of.lanes > 1:
             value = of.gather(address, step)
         else:
             value = of.load(address, count)

@@ -10,7 +10,7 @@ from typing import Literal
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
-BatchAccess = Literal["unit", "zero", "strided"]
+BatchAccess = Literal["unit", "zero", "strided", "repeated"]
 LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch
 WIDEST = 8  # columns of a tile at most, where items come one after the other
 
@@ -44,6 +44,7 @@ class BatchKernel:
     """A batch of products of one dtype, register tile and access of X in each tensor.
 
     rows, columns: the register tile in vectors. conj0, conj1: the input is read conjugated.
+    period: elements of an input that a vector "repeated" has again and again.
     """
 
     dtype: str
@@ -54,11 +55,14 @@ class BatchKernel:
     out: BatchAccess = "unit"
     conj0: bool = False
     conj1: bool = False
+    period: int = 0
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj0" * self.conj0 + "_conj1" * self.conj1
+        if self.period:
+            flags = f"{flags}_period{self.period}"
         tile = f"{self.rows}x{self.columns}"
         return f"batch_{self.dtype}_{tile}_{self.in0}_{self.in1}_{self.out}{flags}"
 

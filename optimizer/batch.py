@@ -17,10 +17,10 @@ from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.jit.batch_abi import LONGEST, BatchAccess, BatchKernel, tile_of
+from tensorop.jit.batch_abi import LONGEST, WIDEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
-from tensorop.optimizer.lanes import as_batch, kernel_axis, lane_dimension
+from tensorop.optimizer.lanes import Lanes, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
@@ -49,19 +49,23 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     threads : int
         Shares to divide the batch into.
     """
-    found = as_batch(op)
-    assert found is not None
-    op, lane = found, lane_dimension(found)
-    assert lane is not None
+    taken = as_batch(op)
+    assert taken is not None
+    found = lanes_of(taken, machine)
+    op, lane = found.op, found.along
     m, n, k = (kernel_axis(op, t) for t in (DimType.M, DimType.N, DimType.K))
-    x = Axis("X", DimType.C, (lane,))
+    x = Axis("X", DimType.C, found.dimensions)
     held = [id(d) for axis in (m, n, k, x) for d in axis.dimensions]
     others = sorted((d for d in op.dimensions if id(d) not in held), key=_nearest_first)
     axes = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(others)]
-    rows, columns = tile_of(m.size, n.size, op.dtype, machine.target)
-    in0, in1, out = (_access(stride) for stride in lane.strides)
+    rows, columns = tile_for(found, (m.size, n.size), machine)
+    in0, in1, out = (
+        "repeated" if t == found.repeated else _access(stride)
+        for t, stride in enumerate(lane.strides)
+    )
     conj0, conj1, _ = (tensor.conj for tensor in op.tensors)
-    kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1)
+    period = found.dimensions[-1].size if found.repeated is not None else 0
+    kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1, period)
     blocks = blocks_of(op, lane, machine)
     along = blocks.x
     items = op.size_of(DimType.C) // lane.size
@@ -90,6 +94,21 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
             body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)
     note = f"batch: vectors along {lane.name or 'C'}, {along} at a time, tile {rows}x{columns}"
     return Schedule(op, (*axes[::-1], m, n, k, x), body, shares=threads, notes=(note,))
+
+
+def tile_for(found: Lanes, sizes: tuple[int, int], machine: Machine) -> tuple[int, int]:
+    """The register tile for kernels that run over so much of M and N. Where one input is repeated
+    from L1, while the other one comes from memory, that one is read as few times as possible: its
+    rows often fall into the same few sets of the caches."""
+    op, repeated = found.op, found.repeated
+    size, usual = element(op.dtype).size, tile_of(*sizes, op.dtype, machine.target)
+    if repeated is None or op.reached(1 - repeated) * size <= machine.l2:
+        return usual
+    across = sizes[repeated]
+    widest = max(n for n in range(1, WIDEST + 1) if across % n == 0)
+    if widest <= LONGEST:
+        return usual
+    return (1, widest) if repeated else (widest, 1)
 
 
 def blocks_of(op: TensorOp, lane: Dimension, machine: Machine) -> BatchBlocks:

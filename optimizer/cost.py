@@ -13,16 +13,16 @@ from functools import lru_cache
 from math import ceil, prod
 
 from tensorop.ir import Dimension, DimType, TensorOp
-from tensorop.jit.batch_abi import tile_of, tiles
+from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
-from tensorop.optimizer.batch import BatchBlocks, blocks_of
+from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.joined import spread
-from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lane_dimension
+from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
     columns_lie,
@@ -345,10 +345,10 @@ def _columns(m: int, n: int, k: int, lanes: int, price: float, stored: float) ->
 @remembered
 def batch_cycles(op: TensorOp, machine: Machine) -> float:
     """Batches of matrix products with vectors along the batch, of an operation that can."""
-    found = as_batch(op)
-    assert found is not None
-    op, lane = found, lane_dimension(found)
-    assert lane is not None
+    taken = as_batch(op)
+    assert taken is not None
+    found = lanes_of(taken, machine)
+    op, lane = found.op, found.along
     kind, lanes = element(op.dtype), machine.lanes(op.dtype)
     blocks = blocks_of(op, lane, machine)
     block = blocks.x
@@ -356,7 +356,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     m, n, k = (kernel_axis(op, t).size for t in sides)
     outside = prod(map(op.size_of, sides)) / (m * n * k)
     again = op.size_of(DimType.K) > k
-    rows, columns = tile_of(m, n, op.dtype, machine.target)
+    rows, columns = tile_for(found, (m, n), machine)
     down, across = tiles(m, rows), tiles(n, columns)
     held = sum(bytes_of(op, t) for t in range(3))
     level = held / lane.size * block > machine.l1

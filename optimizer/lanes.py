@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
 from tensorop.jit.elements import GATHERED, element
+from tensorop.optimizer.machine import Machine
 from tensorop.schedule import Axis
 
 FAR = 16  # elements from one item of the batch to the next at most that are worth gathering
@@ -13,6 +15,43 @@ SMALL = 256  # elements of a matrix at most that is applied to many vectors
 MANY = 64  # of those at least, or a multiple of WHOLE, so that few lanes are left over
 WHOLE = 16
 _PRODUCT = (DimType.M, DimType.N, DimType.K)
+
+
+class Lanes(NamedTuple):
+    """What the lanes of vectors run over.
+
+    op: in which the dimensions of the lanes are all of type C. dimensions: those, outermost first.
+    along: the same as one, with the strides that a kernel goes by. repeated: the input that has the
+    innermost of them only, so that a vector has its elements again and again.
+    """
+
+    op: TensorOp
+    dimensions: tuple[Dimension, ...]
+    along: Dimension
+    repeated: int | None = None
+
+
+def lanes_of(op: TensorOp, machine: Machine) -> Lanes:
+    """The lanes of an operation that has a `lane_dimension`. Where it is too short to fill them,
+    and lies inside another one in both tensors that have that, part of the other one fills them
+    with it, if L1 keeps the tensor that has not."""
+    lane, lanes, kind = lane_dimension(op), machine.lanes(op.dtype), element(op.dtype)
+    assert lane is not None
+    items = lanes // lane.size
+    if items < 2 or lanes % lane.size or lane.strides != (1, 1, 1) or kind.parts > 1:
+        return Lanes(op, (lane,), lane)
+    for d in op.of_type(DimType.M) + op.of_type(DimType.N):
+        without = d.strides.index(0)
+        if d.size % items or {*d.strides} != {0, lane.size} or d.size == items:
+            continue
+        if op.reached(without) * kind.size > machine.l1 // 2:
+            continue
+        inner = d._replace(type=DimType.C, size=items)
+        outer = d._replace(size=d.size // items, strides=tuple(s * items for s in d.strides))
+        dims = [part for e in op.dimensions for part in ((outer, inner) if e is d else (e,))]
+        along = lane._replace(size=lanes)
+        return Lanes(op.with_dimensions(tuple(dims)), (inner, lane), along, without)
+    return Lanes(op, (lane,), lane)
 
 
 @lru_cache(maxsize=1024)  # estimates and passes ask about the same operation

@@ -304,7 +304,11 @@ class _Binder(StagedWords):
         words = np.zeros(BatchWord.WORDS, np.int64)
         words[: BatchWord.IN0_M] = [self._slot(tensor) for tensor in call.tensors]
         steps = [((m, k, x), 0), ((k, n, x), 1), ((m, n, x), 2)]
-        words[BatchWord.IN0_M :] = [self._step(axis, t) for axes, t in steps for axis in axes]
+        words[BatchWord.IN0_M :] = [
+            0 if axis == x and self._axis(x).stride(t) is None else self._step(axis, t)
+            for axes, t in steps
+            for axis in axes
+        ]
         return words
 
     def _interleave_words(self, call: Call) -> Words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -71,7 +71,11 @@ def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None
     """Run a kernel on small integers, whose sums are exact, and compare. Matrices lie between each
     other, or one after the other with their columns outside their rows."""
     rng = np.random.default_rng([case.m, case.n, case.k, case.x])
-    shapes = [(case.m, case.k, case.x), (case.k, case.n, case.x), (case.m, case.n, case.x)]
+    along = [case.x] * 3
+    if isinstance(kernel, BatchKernel) and kernel.period:
+        along[(kernel.in0, kernel.in1).index("repeated")] = kernel.period
+    sides = (case.m, case.k), (case.k, case.n), (case.m, case.n)
+    shapes = [(*side, x) for side, x in zip(sides, along, strict=True)]
     blocks, words = [], np.zeros(BatchWord.WORDS, np.int64)
     frame, call = np.zeros(Frame.WORDS, np.int64), np.zeros(CallRecord.WORDS, np.int64)
     words[: BatchWord.IN0_M] = slots = [Slot.IN0, Slot.IN1, Slot.OUT]
@@ -116,6 +120,7 @@ def expect(
     a, b = (x.astype(wide) for x in (in0, in1))
     if isinstance(kernel, BatchKernel):
         a, b = a.conj() if kernel.conj0 else a, b.conj() if kernel.conj1 else b
+        a, b = (np.tile(y, case.x // y.shape[-1]) for y in (a, b))
     result = np.einsum("mkx,knx->mnx", a, b)
     if out.dtype == bool:
         reads = not case.first or case.beta is not None
@@ -169,6 +174,47 @@ def test_one_matrix_for_all(apart: tuple[int, int, int], dtype: str, target: Tar
     kernel = BatchKernel(dtype, 2, 2, in0, in1, conj0=conj, conj1=conj)  # type: ignore[arg-type]
     for m, n, k, x in ((2, 3, 2, 37), (3, 1, 4, 5), (1, 5, 1, 64)):
         check(kernel, target, Case(m, n, k, x, apart, at_end=n != 3))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "float16"])
+def test_items_again_and_again(dtype: str, target: Target) -> None:
+    """Vectors hold several items of a batch that is shorter than they are."""
+    lanes = BatchKernel(dtype, 1, 1).lanes(target)
+    periods = [n for n in (2, 4, 8) if n < lanes]
+    for period, (rows, columns) in itertools.product(periods, ((1, 8), (3, 2), (5, 1))):
+        for in0, in1 in (("unit", "repeated"), ("repeated", "unit")):
+            kernel = BatchKernel(dtype, rows, columns, in0, in1, period=period)  # type: ignore[arg-type]
+            for vectors, at_end in ((1, True), (3, False)):
+                case = Case(rows + 1, 2 * columns + 1, 3, vectors * lanes, at_end=at_end)
+                check(kernel, target, case)
+                check(kernel, target, replace(case, alpha=2.0, beta=3.0))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "float16"])
+def test_schedules_of_short_batches(dtype: str, threads: int) -> None:
+    """A batch shorter than a vector inside a dimension of either side, which fills it."""
+    rng, T, filled = np.random.default_rng(threads), DimType, 0
+    lanes = SMALL.lanes(dtype)
+    for i in range(40):
+        x = int(rng.choice([n for n in (2, 4, 8, 16) if n < lanes] or [1]))
+        side = (T.M, T.N)[i % 2]
+        kinds = [T.M, T.N, T.K, *([T.K] * int(rng.integers(0, 2))), side, T.C]
+        kinds = kinds if dtype != "float16" else [T.M, T.N, T.K, side, T.C]
+        sizes = [int(rng.integers(2, 9)) for _ in kinds]
+        sizes[-1], sizes[-2] = x, int(rng.integers(1, 5)) * int(rng.choice((1, lanes // x)))
+        last = len(kinds) - 1
+        orders = [[last, last - 1, *rng.permutation(last - 1)] for _ in range(3)]
+        op, buffers = laid_out(rng, dtype, kinds, sizes, orders)
+        if as_batch(op) is None:
+            continue
+        machine = SMALL._replace(l1=(1 << 10, 1 << 20)[i % 3 > 0], l2=(1, 1 << 20)[i % 4 > 0])
+        schedule = batched(op, machine, threads)
+        calls = [s for _, s in schedule.steps() if isinstance(s, CallStep)]
+        filled += any(getattr(call.kernel, "period", 0) > 0 for call in calls)
+        does_the_same(op, schedule, buffers, threads)
+    assert filled > 5 or lanes == 1
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

@@ -26,6 +26,7 @@ from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import touch
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.orient import orient
+from tensorop.optimizer.past import stage_run
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.asked import Asked, aligned
@@ -148,6 +149,24 @@ def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
         out = room[first + shift :][: expected.size].reshape(n, m)
         np.testing.assert_array_equal(plan(a, b, out=out), expected)
     np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("spec", "run"), [("kdm,nk->ndm", 2560), ("kdm,nk->dnm", 320)])
+def test_blocks_are_what_a_stage_holds(spec: str, run: int, threads: int) -> None:
+    """Whole runs of a column, or parts of one of even length."""
+    a, b = np.zeros((9, 8, 320), np.float32), np.zeros((4000, 9), np.float32)
+    schedule = tensorop.compile(spec, a, b, order="C", threads=threads).schedule
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    loops = [s for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "M"]
+    tile, m = (call.kernel.rows(current_target()), call.kernel.columns), schedule.axis("M")
+    if not call.kernel.past:
+        pytest.skip("no tile is whole lines")
+    assert all(loop.block % loops[-1].block == 0 for loop in loops)
+    assert m.unit_run(schedule.op.out) == run
+    rows = stage_run(schedule.op, m, tile, loops[-1].block)
+    assert rows == min(run, loops[-1].block) and rows >= 128
+    assert stage_run(schedule.op, m, tile, 1 << 20) == 0
 
 
 def test_a_tile_has_all_columns_between_rows() -> None:
