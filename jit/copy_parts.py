@@ -52,15 +52,3 @@ def move_line(code: Code, source: Value, target: Value) -> None:
 def move_end(code: Code, source: Value, target: Value, count: Value) -> None:
     """Move fewer bytes than a line has; elements moved as one may begin at any byte."""
     with_part(code, count, LINE // 2, 1, lambda part: move_both(code, source, target, count, part))
-
-
-def move_run(code: Code, source: Value, target: Value, count: Value) -> None:
-    """Move bytes of which some are a whole line of the target: those past the caches."""
-    begun = code.builder.and_(code.builder.ptrtoint(target, WORD), code.int(LINE - 1))
-    head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
-    lines = code.builder.and_(code.sub(count, head), code.int(-LINE))
-    after = code.add(head, lines)
-    move_end(code, source, target, head)
-    with code.loop(after, start=head, step=LINE) as at:
-        move_line(code, code.at(source, at), code.at(target, at))
-    move_end(code, code.at(source, after), code.at(target, after), code.sub(count, after))

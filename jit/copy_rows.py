@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tensorop.jit.builder import WORD, Value
 from tensorop.jit.copy_along import Along
-from tensorop.jit.copy_parts import move_run
+from tensorop.jit.copy_parts import move_end, move_line
 from tensorop.jit.lines import LINE
 
 LONG = 3 * LINE  # bytes: two lines are whole, wherever it begins
@@ -33,4 +33,12 @@ class Rows(Along):
     def _move_run(self, source: Value, target: Value, length: Value) -> None:
         """One y of a long chunk, which has a whole line."""
         code = self.code
-        move_run(code, source, target, code.mul(length, self.mover.stored_bytes))
+        size = code.mul(length, self.mover.stored_bytes)
+        begun = code.builder.and_(code.builder.ptrtoint(target, WORD), code.int(LINE - 1))
+        head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
+        lines = code.builder.and_(code.sub(size, head), code.int(-LINE))
+        after = code.add(head, lines)
+        move_end(code, source, target, head)
+        with code.loop(after, start=head, step=LINE) as at:
+            move_line(code, code.at(source, at), code.at(target, at))
+        move_end(code, code.at(source, after), code.at(target, after), code.sub(size, after))

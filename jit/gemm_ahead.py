@@ -60,10 +60,10 @@ class Ahead:
             for words in first
         ]
 
-    def ask(self) -> None:
-        """Take a turn."""
+    def take_turn(self) -> None:
+        """Ask for the next lines."""
         for operand in self._operands:
-            operand.ask()
+            operand.take_turn()
 
 
 class _NextBlocks:
@@ -133,7 +133,7 @@ class _Operand:
         begin, end, moved = blocks.of(code.word(record, 0))
         return _Lines(offsets, code.word(counts, begin), code.word(counts, end), moved)
 
-    def ask(self) -> None:
+    def take_turn(self) -> None:
         code, select = self.code, self.code.builder.select
         left, *position = (code.word(self.state, i) for i in range(3))
         count = code.min(left, self.each)
@@ -160,8 +160,8 @@ class Following:
             self._counts.append(code.builder.udiv(code.add(length, code.sub(each, 1)), each))
             code.set_word(self.state, i, code.builder.ptrtoint(address, WORD))
 
-    def ask(self) -> None:
-        """Take a turn."""
+    def take_turn(self) -> None:
+        """Ask for the next lines."""
         code = self.code
         for i, count in enumerate(self._counts):
             first = code.pointer(self.state, i)

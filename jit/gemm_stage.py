@@ -54,7 +54,7 @@ class Stage:
     """Room for the full tiles of two panels of columns: one is filled, the other one stored.
 
     active: whether tiles are put down, which they are where C does not begin with a line. size: of
-    an element; rows: of a panel, in full tiles; turns: how often it is about to `ask`.
+    an element; rows: of a panel, in full tiles; turns: how often it is about to `take_turn`.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class Stage:
             ):
                 code.set_word(self.pending, word, value)
 
-    def ask(self) -> None:
-        """Take a turn."""
+    def take_turn(self) -> None:
+        """Store the next lines."""
         left = self.code.word(self.pending, Pending.LEFT)
         count = self.code.min(left, self.code.word(self.pending, Pending.EACH))
         _store_lines(self.code, self.pending, self.out, left, count)

@@ -342,8 +342,8 @@ class TileProduct:
         with code.reduce(code.sub(depth, code.mul(segments, self.segment)), values) as carried:
             carried.update(self._steps(carried.values, 1))
         with code.reduce(segments, carried.values) as outer:
-            for turn in self.turns:
-                turn.ask()
+            for each in self.turns:
+                each.take_turn()
             if errand is not None:
                 column = code.sub(outer.index, begin)
                 due = code.builder.icmp_unsigned("<", column, code.int(columns))
