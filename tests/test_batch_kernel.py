@@ -27,9 +27,9 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
-from tensorop.optimizer.batch import batched
+from tensorop.optimizer.batch import batched, tile_for
 from tensorop.optimizer.items import itemised, items_of
-from tensorop.optimizer.lanes import as_batch, lane_dimension
+from tensorop.optimizer.lanes import as_batch, lane_dimension, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.touch import item_rows
@@ -215,6 +215,23 @@ def test_schedules_of_short_batches(dtype: str, threads: int) -> None:
         filled += any(getattr(call.kernel, "period", 0) > 0 for call in calls)
         does_the_same(op, schedule, buffers, threads)
     assert filled > 5 or lanes == 1
+
+
+def test_what_comes_from_memory_is_read_few_times() -> None:
+    """Tiles of a short batch: as wide as the small side, where the other one is large."""
+    T, lanes = DimType, SMALL.lanes("float32")
+    if lanes < 4:
+        pytest.skip("no vectors")
+    x, roles = lanes // 2, ("in0", "in1", "out")
+    m = (T.M, 64, (x, 0, x)), (T.N, 16, (0, 3 * x, 64 * x)), (T.K, 3, (64 * x, x, 0))
+    dims = tuple(Dimension(t, size, steps) for t, size, steps in (*m, (T.C, x, (1, 1, 1))))
+    op = TensorOp(tuple(Tensor(role, "float32") for role in roles), dims, Primitive.GEMM)
+    machine = SMALL._replace(l1=32 << 10)
+    found = lanes_of(op, machine)
+    assert found.repeated == 1 and found.along.size == lanes
+    assert tile_for(found, (32, 16), machine._replace(l2=1 << 10)) == (1, 8)
+    assert tile_for(found, (32, 16), machine) == tile_of(32, 16, "float32", machine.target)
+    assert lanes_of(op, machine._replace(l1=1 << 10)).repeated is None
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

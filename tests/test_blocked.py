@@ -169,6 +169,36 @@ def test_blocks_are_what_a_stage_holds(spec: str, run: int, threads: int) -> Non
     assert stage_run(schedule.op, m, tile, 1 << 20) == 0
 
 
+@pytest.mark.parametrize("begins", [0, 4])
+def test_whole_lines_are_stored_past_the_caches(
+    begins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever out begins: without such stores all of its lines but those at the ends of rows, and
+    in the columns that fill no tile, stay as they were."""
+    m, n, k = 320, 50, 5
+    sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
+    dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY, 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if not call.kernel.past:
+        pytest.skip("no tile is whole lines")
+    rng = np.random.default_rng(0)
+    a, b, room = (aligned(rng.integers(1, 5, size)) for size in (m * k, n * k, m * n + LINE))
+    out = room[begins : begins + m * n]
+    monkeypatch.setattr(Code, "store_past_caches", lambda *arguments: None)
+    out[:] = np.nan
+    Asked(a).execute(schedule, [a, b, out])
+    columns = n // call.kernel.columns * call.kernel.columns
+    ends = m // (LINE // 4) - (begins > 0)
+    assert np.isnan(out).sum() == columns * ends * (LINE // 4)
+    monkeypatch.undo()
+    Asked(a).execute(schedule, [a, b, out])
+    expected = b.reshape(n, k) @ a.reshape(k, m)
+    np.testing.assert_array_equal(out.reshape(n, m), expected)
+
+
 def test_a_tile_has_all_columns_between_rows() -> None:
     """Short runs of rows, a few columns, and again rows: what is stored is a stream."""
     if not masks_stores("float32", current_target()):
