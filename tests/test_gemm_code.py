@@ -1,0 +1,81 @@
+"""The code of GEMM kernels, as assembly, and the register tiles that it is made of."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tensorop.jit.compiler import assembly
+from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit.generate import generate
+from tensorop.jit.target import Target
+from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
+from tests.stream_calls import TARGETS
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_accumulators_stay_in_registers(target: Target) -> None:
+    """No loop over K of a float32 kernel moves a vector to or from the stack."""
+    for access in ("packed", "direct", "consecutive"):
+        for n in (32, 2048):
+            tile = choose_tile(target, element("float32"), n, n)
+            a = "packed" if access == "packed" else "direct"
+            kernel = GemmKernel("float32", *tile, a, access, batch_reduce=access != "packed")
+            text = assembly(generate(kernel, target), target)
+            loops = innermost_products(text)
+            assert target.triple.split("-")[0] != "x86_64" or len(loops) >= 2
+            for loop in loops:
+                assert not re.search(r"mm\d+.*\(%rsp\)|\(%rsp\).*mm\d+", loop), loop
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_no_loop_makes_its_mask(left: int, target: Target) -> None:
+    if not target.free_masks:
+        pytest.skip("masks are no registers")
+    kernel = GemmKernel("float32", 3, 8, "direct", "direct", left=left)
+    loops = innermost_products(assembly(generate(kernel, target), target))
+    masked = [loop for loop in loops if "{%k" in loop]
+    assert masked
+    assert not any("vpcmp" in loop for loop in loops)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lines_are_stored_past_the_caches(target: Target) -> None:
+    if target.triple.split("-")[0] != "x86_64":
+        pytest.skip("other instructions")
+    tile = tiles(target, element("float32"))[0]
+    for past in (False, True):
+        kernel = GemmKernel("float32", *tile, past=past)
+        text = assembly(generate(kernel, target), target)
+        assert ("movnt" in text) == past
+        assert ("mfence" in text or "lock" in text) == past
+
+
+def innermost_products(text: str) -> list[str]:
+    """The loops of one basic block in x86 assembly that multiply vectors."""
+    found = []
+    for block in text.split("\n.LBB")[1:]:
+        label = ".LBB" + block.split(":")[0]
+        body, jump, _ = (block + "\n").partition(f"\t{label}\n")
+        if jump and ("vfmadd" in body or "mulps" in body):
+            found.append(body)
+    return found
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tile_choice_wastes_little(target: Target) -> None:
+    """The chosen tile costs at most 3 % more than the best, and small sides get small tiles."""
+    kind = element("float32")
+    lanes = target.lanes(4)
+    assert choose_tile(target, kind, 2048, 2048) == tiles(target, kind)[0]
+    assert choose_tile(target, kind, lanes, 100).vectors == 1
+    assert choose_tile(target, element("longdouble"), 1, 1).vectors == 1
+    long = 11 * lanes  # of which no tall tile is a part
+    assert choose_tile(target, kind, 100 * long, 96, long).vectors == 1
+    if target.registers == 32:
+        assert choose_tile(target, kind, 100 * long, 96, long, whole=True) == Tile(3, 8)
+    for tile in tiles(target, kind):
+        assert cycles(target, kind, tile) >= tile.vectors * tile.columns / 2
