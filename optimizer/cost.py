@@ -50,6 +50,8 @@ ALONE = 1.5
 PART = 3.5
 FILL = 150.0  # a call that puts a short row together with itself, to be joined to others
 REPEATED = 4.0  # an element that is repeated for a short row, which is joined to others
+KEPT_MASKED = 4.0  # the same, and a vector of it, where masks are free
+VECTOR_MASKED = 1.5
 UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
@@ -88,7 +90,8 @@ MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
 SHORT = 8  # consecutive elements that are too few for vectors
-BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 3.5)  # from L1, L2, L3, memory: lines that follow one another
+BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 5.5)  # from L1, L2, L3, memory: lines that follow one another
+WRITTEN = (1.0, 1.0, 1.0, 2.0)  # times as long it takes to write them, which are read first
 LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
 MEMORY = 3  # the level that is not a cache
@@ -106,23 +109,22 @@ def permuted_cycles(op: TensorOp, machine: Machine) -> float:
         max((d.size for d in op.dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)
     )
     begun = count * (READ_RUN / read + WRITTEN_RUN / written)
-    return begun + moved / 2 * MOVED + _transfer(moved, moved, machine)
+    return begun + moved / 2 * MOVED + _all_transfers(op, machine)
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
     """What a good schedule takes: every element once, every operation in full vectors."""
     points = prod(d.size for d in op.dimensions)
-    total = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
-    price = PRODUCT if product else SUMMED if op.of_type(DimType.K) else VECTOR
-    return points / machine.lanes(op.dtype) * price + _transfer(total, total, machine)
+    vector = VECTOR_MASKED if masks_stores(op.dtype, machine.target) else VECTOR
+    price = PRODUCT if product else SUMMED if op.of_type(DimType.K) else vector
+    return points / machine.lanes(op.dtype) * price + _all_transfers(op, machine)
 
 
 def bound_cycles(op: TensorOp, machine: Machine) -> float:
     """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
     lie: not worth looking for less."""
-    total, lanes = sum([bytes_of(op, t) for t in range(len(op.tensors))]), machine.lanes(op.dtype)
-    memory = _transfer(total, total, machine)
+    lanes, memory = machine.lanes(op.dtype), _all_transfers(op, machine)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     if items > 1 or min(m, n, k) == 1 or min(m, n) * k <= SMALL:
         return max(m * n * k * items / lanes * PRODUCT, memory)
@@ -146,7 +148,7 @@ def stream_cycles(
         if abs(inner.strides[t]) > 1:
             total += points * _lone(op, t, inner, rows, machine)
             continue
-        total += _transfer(bytes_of(op, t), held, machine)
+        total += _transfer(bytes_of(op, t), held, machine, written=t == op.out)
         if inner.strides[t]:
             total += points / inner.size * _row_start(op, t, inner, rows, machine)
     return total + _read_again(op, (inner, rows), machine)
@@ -186,6 +188,8 @@ def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machin
     summed = [d for d in (inner, rows) if d and d.type == DimType.K]
     again = any(d.type == DimType.K and d not in summed for d in op.dimensions)
     work = apart * inner.size + vectors * (UPDATED if again else 0.0)
+    if not (summed or strided or again) and masks_stores(op.dtype, machine.target):
+        return work + KEPT_MASKED + VECTOR_MASKED * vectors
     if not summed:
         alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
         part = PART if inner.size % lanes else 0.0
@@ -223,9 +227,25 @@ def _level(held: float, machine: Machine) -> int:
     return sum(held > level for level in (machine.l1, machine.l2, machine.l3 // 2))
 
 
-def _transfer(count: float, held: float, machine: Machine) -> float:
+def _transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:
     """Cycles to move bytes that belong to `held` bytes of data."""
-    return count / BYTES_PER_CYCLE[_level(held, machine)]
+    level = _level(held, machine)
+    return count / BYTES_PER_CYCLE[level] * (WRITTEN[level] if written else 1.0)
+
+
+def read_cycles(op: TensorOp, tensor: int, machine: Machine) -> float:
+    """Cycles to read a tensor once."""
+    size = bytes_of(op, tensor)
+    return _transfer(size, size, machine)
+
+
+def _all_transfers(op: TensorOp, machine: Machine) -> float:
+    """Cycles to read the inputs of an operation, and to write its output, once each."""
+    sizes = [bytes_of(op, t) for t in range(len(op.tensors))]
+    held = sum(sizes)
+    return sum(
+        [_transfer(size, held, machine, written=t == op.out) for t, size in enumerate(sizes)]
+    )
 
 
 def _lone(
@@ -236,7 +256,7 @@ def _lone(
     vector where sums go down the rows, if the next row has them; those of a call, if the next one
     of a sum has them; or else the whole tensor."""
     size = element(op.tensors[tensor].dtype).size
-    step = abs(inner.strides[tensor]) * size
+    step, written = abs(inner.strides[tensor]) * size, tensor == op.out
     beside = [d for d in op.dimensions if 0 < abs(d.strides[tensor]) * size < LINE]
     down = rows is not None and rows.type == DimType.K != inner.type
     waiting = bytes_of(op, tensor)
@@ -245,13 +265,16 @@ def _lone(
         waiting = between * min(step, LINE)
     elif any(d.type == DimType.K and d is not inner for d in beside):
         waiting = min(waiting, inner.size * (rows.size if rows else 1) * min(step, LINE))
-    if step < LINE:  # lines that follow one another
+    beyond = abs(rows.strides[tensor]) * size if rows else 0
+    if step < LINE and (inner.size * step >= UNNOTICED * LINE or beyond <= FOLLOWED):
+        # Lines that follow one another.
         all_of_it = bytes_of(op, tensor)
-        return max(_transfer(size, all_of_it, machine), _transfer(step, waiting, machine))
+        each = _transfer(size, all_of_it, machine, written=written)
+        return max(each, _transfer(step, waiting, machine, written=written))
     first = LINE_CYCLES[_level(bytes_of(op, tensor), machine)] * size / LINE
     held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     if _level(held, machine) == MEMORY:  # as of tensors whose elements are not apart
-        first = max(first, _transfer(size, held, machine))
+        first = max(first, _transfer(size, held, machine, written=written))
     again = LINE_CYCLES[_level(waiting, machine)]
     return max(first, again) + _walk(inner.size, step)
 
@@ -287,7 +310,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
     batch = op.of_type(DimType.C)
     if not batch:
-        return _transfer(held, held, machine)
+        return _all_transfers(op, machine)
     asked = touch_block(op, machine)[0] is not None
     followed = follows(op, machine)
     for t in range(len(op.tensors)):
@@ -301,7 +324,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
         if again > 1 and not asked and not followed:
             total += mine * again / LINE * LINE_CYCLES[_level(mine, machine)]
             continue
-        total += _transfer(mine, held, machine)
+        total += _transfer(mine, held, machine, written=t == op.out)
         step = min((abs(d.strides[t]) for d in batch), default=0) * kind.size
         if (
             not followed
@@ -381,7 +404,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     if not apart and lane.size % lanes:
         work += m * n * CUT
     work *= around
-    memory = _transfer(held, held, machine) + _come_back_to(op, (m, n), blocks, machine)
+    memory = _all_transfers(op, machine) + _come_back_to(op, (m, n), blocks, machine)
     asked = blocks.whole and block < lane.size
     followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
     begun = 0.0 if followed else ASKED if asked else 1.0

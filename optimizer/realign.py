@@ -30,6 +30,7 @@ from tensorop.optimizer.cost import (
     least_cycles,
     permuted_cycles,
     product_cycles,
+    read_cycles,
     stream_cycles,
     tiny_cycles,
 )
@@ -43,7 +44,8 @@ from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.widen import widen
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
-NEAR_BEST = 1.25  # times the least possible: not worth looking for better
+NEAR_BEST = 1.08  # times the least possible: not worth looking for better; NEW: for out, if new
+NEW = 1.25
 PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries
 LONG_RUN = 256  # elements left together at least where tensors are cut into pieces for the cache
@@ -146,6 +148,13 @@ class Realigned(NamedTuple):
         along, block = self.block(machine)
         return self.held * block // self.op.dimensions[along].size <= MOST
 
+    def read_again(self, machine: Machine) -> float:
+        """Cycles to read the tensors that piece after piece has all of."""
+        along, block = self.block(machine)
+        pieces = -(-self.op.dimensions[along].size // block)
+        whole = (t for t in range(self.op.out) if not self.op.dimensions[along].strides[t])
+        return (pieces - 1) * sum(read_cycles(self.op, t, machine) for t in whole)
+
     def part(self, dimension: int, size: int) -> Realigned:
         """The same of a piece: so much of a dimension."""
         dims = list(self.op.dimensions)
@@ -193,8 +202,10 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
         return as_given
     as_it_lies, bound = cycles(op, machine), bound_cycles(op, machine)
-    if bound >= FREE * as_it_lies or as_it_lies < NEAR_BEST * least_cycles(op, machine):
+    above = as_it_lies / least_cycles(op, machine)
+    if bound >= FREE * as_it_lies or above < NEAR_BEST:
         return as_given
+    out_is_new &= above >= NEW
     chosen, least, copying = as_given, as_it_lies, _copying(machine)
     may_copy = COPY + bound < GAIN * as_it_lies
     if not may_copy and not out_is_new:
@@ -208,7 +219,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         price = copying(candidate, copied)
         if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
             continue
-        price += cycles(candidate.main(), machine)
+        price += cycles(candidate.main(), machine) + candidate.read_again(machine)
         if price < limit:
             chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
@@ -239,7 +250,8 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     copying = _copying(machine)
 
     def price(candidate: Realigned) -> float:
-        return copying(candidate, candidate.orders) + cycles(candidate.main(), machine)
+        main = cycles(candidate.main(), machine) + candidate.read_again(machine)
+        return copying(candidate, candidate.orders) + main
 
     fitting = sorted(
         (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)), key=price

@@ -17,7 +17,15 @@ from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
-from tensorop.optimizer.cost import BYTES_PER_CYCLE, MEMORY, bytes_of, least_cycles, stream_cycles
+from tensorop.optimizer.cost import (
+    BYTES_PER_CYCLE,
+    LINE_CYCLES,
+    MEMORY,
+    bytes_of,
+    least_cycles,
+    read_cycles,
+    stream_cycles,
+)
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
@@ -90,6 +98,46 @@ def test_reading_again_has_its_price() -> None:
     assert dearer(both) > 0.9 * again / BYTES_PER_CYCLE[MEMORY]
     lacks_none = both.with_dimensions((m._replace(size=1), c, k, n))
     assert dearer(lacks_none) < 2 * once / BYTES_PER_CYCLE[MEMORY]
+
+
+def test_lines_that_follow_no_others_have_their_price() -> None:
+    """Two elements of a row share a line, and the next row has another one: those that are near one
+    another are read ahead."""
+    near = contraction("ab,ab->ab", "float64", a=1 << 20, b=4)
+    a, b = near.dimensions
+    apart = {s: a._replace(strides=(s, *a.strides[1:])) for s in (8, 1 << 10)}
+    picked = b._replace(size=2, strides=(2, 1, 1))
+    prices = [
+        stream_cycles(near.with_dimensions((rows, picked)), picked, rows, MACHINE)
+        for rows in apart.values()
+    ]
+    assert prices[1] > prices[0] + LINE_CYCLES[MEMORY] / 8 * a.size
+
+
+def test_writing_takes_longer_than_reading() -> None:
+    """A line is read before it is written: as many bytes take longer if some are written."""
+    spread, summed = (contraction(s, a=4000, b=4000) for s in ("ab,a->ab", "ab,ab->a"))
+    sizes = [sum(bytes_of(op, t) for t in range(3)) for op in (spread, summed)]
+    assert sizes[0] == sizes[1]
+    reads = sizes[0] / BYTES_PER_CYCLE[MEMORY]
+    assert least_cycles(spread, MACHINE) > 1.4 * reads > least_cycles(summed, MACHINE)
+
+
+@pytest.mark.parametrize(("spec", "reads_again"), [("ab,bc->ac", 1), ("abc,ab->abc", 0)])
+def test_what_every_piece_reads_has_its_price(spec: str, reads_again: int) -> None:
+    op = normalise(contraction(spec, a=3000, b=40, c=30)).op
+    tensor = 0 if reads_again else 2
+    order = tuple(i for i, d in enumerate(op.dimensions) if d.strides[tensor])
+    parts = Realigned(op, {tensor: order})
+    cut = MACHINE._replace(l3=1 << 18)
+    along, block = parts.block(cut)
+    pieces = -(-op.dimensions[along].size // block)
+    assert pieces > 1
+    whole = [t for t in (0, 1) if not op.dimensions[along].strides[t]]
+    assert len(whole) == reads_again
+    again = sum((pieces - 1) * read_cycles(op, t, cut) for t in whole)
+    assert parts.read_again(cut) == pytest.approx(again)
+    assert parts.read_again(MACHINE) == 0
 
 
 @pytest.mark.parametrize("machine", [MACHINE, MACHINE._replace(l3=4 << 10)], ids=["whole", "cut"])
