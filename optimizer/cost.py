@@ -15,7 +15,7 @@ from math import ceil, prod
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
-from tensorop.jit.gemm_abi import masks_stores
+from tensorop.jit.gemm_abi import LONG_ROW, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
@@ -31,8 +31,10 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
     vectors_along_n,
 )
+from tensorop.optimizer.past import tiles_leave_caches
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
+from tensorop.schedule import Axis
 
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
@@ -92,6 +94,7 @@ WRITTEN_RUN = 1.6
 SHORT = 8  # consecutive elements that are too few for vectors
 BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 5.5)  # from L1, L2, L3, memory: lines that follow one another
 WRITTEN = (1.0, 1.0, 1.0, 2.0)  # times as long it takes to write them, which are read first
+PAST = 0.42  # of that time, past the caches
 LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
 MEMORY = 3  # the level that is not a cache
@@ -214,7 +217,7 @@ def _row_start(
     if step <= FOLLOWED:
         return _transfer(step - length, bytes_of(op, tensor), machine)
     lines = min(UNNOTICED, ceil(length / LINE)) * LINE_CYCLES[_level(bytes_of(op, tensor), machine)]
-    return lines + _walk(rows.size if rows else 1, step)
+    return lines + walk_cycles(rows.size if rows else 1, step)
 
 
 def bytes_of(op: TensorOp, tensor: int) -> int:
@@ -276,10 +279,10 @@ def _lone(
     if _level(held, machine) == MEMORY:  # as of tensors whose elements are not apart
         first = max(first, _transfer(size, held, machine, written=written))
     again = LINE_CYCLES[_level(waiting, machine)]
-    return max(first, again) + _walk(inner.size, step)
+    return max(first, again) + walk_cycles(inner.size, step)
 
 
-def _walk(count: int, step: int) -> float:
+def walk_cycles(count: int, step: int = PAGE) -> float:
     """Cycles to translate an address, of so many that are asked for in turn at such a distance."""
     each = min(1.0, step / PAGE)  # how many new pages
     return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
@@ -299,7 +302,22 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
         vectors = ceil(op.size_of(DimType.M) / machine.lanes(op.dtype))
         products = n.size * vectors * k.size * PANELS * element(op.dtype).parts ** 2
         memory -= HIDDEN * min(products, _transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
-    return work + memory
+    stored = PAST * _written_past(op, k, machine)
+    if not stored:
+        return work + memory
+    return memory - stored / PAST + max(work, stored) + BESIDE * min(work, stored)
+
+
+def _written_past(op: TensorOp, k: Axis, machine: Machine) -> float:
+    """The part of the memory's cycles that goes to an out which is stored past the caches."""
+    m = output_axis(op, DimType.M)
+    size, run = element(op.dtype).size, m.unit_run(op.out)
+    if k.size > machine.l1 // (COLUMNS * size) or run * size < LONG_ROW:
+        return 0.0
+    if not tiles_leave_caches(op, m, LINE // size, machine):
+        return 0.0
+    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
+    return _transfer(bytes_of(op, op.out), held, machine, written=True)
 
 
 @remembered
@@ -318,7 +336,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
         # Parts of an item that are each on another page are got at one by one.
         apart = [d.size for d in op.dimensions if abs(d.strides[t]) * kind.size >= PAGE]
         if not any(abs(d.strides[t]) * kind.size >= PAGE for d in batch):
-            total += op.size_of(DimType.C) * prod(apart) * _walk(prod(apart), PAGE)
+            total += op.size_of(DimType.C) * prod(apart) * walk_cycles(prod(apart), PAGE)
         shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
         again = min(LINE // kind.size, prod(d.size for d in shared))
         if again > 1 and not asked and not followed:
@@ -417,7 +435,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
         joined = run == length and any(d.strides[t] * kind.size == length for d in op.dimensions)
         if run < PAGE and not joined:
             lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
-            walk = _walk(ceil(sum(counts)), length)
+            walk = walk_cycles(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
     return max(work, memory) + BESIDE * min(work, memory)
 
@@ -458,7 +476,7 @@ def _alone_again(op: TensorOp, passes: int, machine: Machine) -> float:
         same = prod([d.size for d in op.of_type(DimType.C) if not d.strides[1]])
         again = op.size_of(DimType.C) * (1 - 1 / same)
         return again * min(lines, reach // LINE) * missed
-    walk = _walk(lines, min((abs(d.strides[1]) * size for d in mine), default=0))
+    walk = walk_cycles(lines, min((abs(d.strides[1]) * size for d in mine), default=0))
     return op.size_of(DimType.C) * lines * (passes * missed + (passes - 1) * walk)
 
 

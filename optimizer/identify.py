@@ -67,6 +67,15 @@ def identify(op: TensorOp) -> IdentifyResult:
     return _unary(op) if op.main in UNARY else _reduction(op)
 
 
+def vector_side(prim: list[Dimension]) -> DimType:
+    """Along which side of a matrix product, M or N, its vectors run: the one with unit stride in
+    the output and its input, if one has, else in out."""
+    m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
+    if n.strides[2] == 1 and (m.strides[2] != 1 or (n.strides[1] == 1 and m.strides[0] != 1)):
+        return DimType.N
+    return DimType.M
+
+
 def _contraction(op: TensorOp) -> IdentifyResult:
     in0, in1, out = range(3)
     m = _nearest(op.of_type(DimType.M), (out, in0))

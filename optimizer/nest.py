@@ -20,6 +20,7 @@ from tensorop.optimizer.ahead import asked_as_it_lies
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
+from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
@@ -51,7 +52,7 @@ def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -
     kinds = {d.type for d in prim}
     swapped = False
     if op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds:
-        if _vector_side(prim) == DimType.N:
+        if vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
     else:
@@ -80,14 +81,6 @@ def _absorbed(op: TensorOp) -> TensorOp:
     if innermost.type != DimType.K or innermost.exec != ExecType.SEQ:
         return op
     return op.with_dimensions((*loops[:-1], innermost._replace(exec=ExecType.PRIM), *prim))
-
-
-def _vector_side(prim: list[Dimension]) -> DimType:
-    """M or N: the one with unit stride in the output and its input, if one has, else in out."""
-    m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
-    if n.strides[2] == 1 and (m.strides[2] != 1 or (n.strides[1] == 1 and m.strides[0] != 1)):
-        return DimType.N
-    return DimType.M
 
 
 def _matrix_product(

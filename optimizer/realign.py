@@ -34,11 +34,13 @@ from tensorop.optimizer.cost import (
     stream_cycles,
     tiny_cycles,
 )
+from tensorop.optimizer.direct import direct
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
+from tensorop.optimizer.straight import straight_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.widen import widen
@@ -163,9 +165,14 @@ class Realigned(NamedTuple):
 
 
 @lru_cache(maxsize=4096)  # candidates of several searches are the same operation
-def cycles(op: TensorOp, machine: Machine) -> float:
+def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
     """Estimate an operation without touches, none of whose dimensions is of size 1, as the regime
-    that it gets runs it."""
+    that it gets runs it.
+
+    surely: as it is for layouts of which many are compared, the best of which is likely to be one
+    that is estimated too low: loops straight from operands that `direct` would not read so, whose
+    estimate depends on most, count as packed.
+    """
     op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
     regime = choose(op, machine).name
     if regime in ("permute", "interleave"):
@@ -177,7 +184,9 @@ def cycles(op: TensorOp, machine: Machine) -> float:
     if regime == "items" and (items := items_of(op, machine)) is not None:
         return items_cycles(items, machine)
     if op.main in CONTRACTIONS and regime != "stream":
-        return (direct_cycles if regime == "nest" else product_cycles)(op, machine)
+        if regime != "nest" or (surely and direct(op, machine) is None):
+            return product_cycles(op, machine)
+        return (straight_cycles if direct(op, machine) is None else direct_cycles)(op, machine)
     if not op.dimensions:
         return 0.0
     *rows, inner = vectors_and_rows(op, op.dimensions, machine)
@@ -206,20 +215,21 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if bound >= FREE * as_it_lies or above < NEAR_BEST:
         return as_given
     out_is_new &= above >= NEW
-    chosen, least, copying = as_given, as_it_lies, _copying(machine)
+    surely = cycles(op, machine, True)
+    chosen, least, copying = as_given, surely, _copying(machine)
     may_copy = COPY + bound < GAIN * as_it_lies
     if not may_copy and not out_is_new:
         return as_given._replace(cycles=as_it_lies)
     movable = range(len(op.tensors)) if may_copy else (op.out,)
     for candidate in _candidates(op, movable):
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
-        limit = min(least, (GAIN if copied else FREE) * as_it_lies)
+        limit = min(least, GAIN * as_it_lies if copied else FREE * surely)
         if len(copied) * COPY + bound >= limit:
             continue
         price = copying(candidate, copied)
         if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
             continue
-        price += cycles(candidate.main(), machine) + candidate.read_again(machine)
+        price += cycles(candidate.main(), machine, True) + candidate.read_again(machine)
         if price < limit:
             chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
@@ -250,7 +260,7 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     copying = _copying(machine)
 
     def price(candidate: Realigned) -> float:
-        main = cycles(candidate.main(), machine) + candidate.read_again(machine)
+        main = cycles(candidate.main(), machine, True) + candidate.read_again(machine)
         return copying(candidate, candidate.orders) + main
 
     fitting = sorted(

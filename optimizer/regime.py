@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
@@ -11,6 +12,7 @@ from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.cost import (
     SHORT,
     batch_cycles,
+    bytes_of,
     direct_cycles,
     items_cycles,
     product_cycles,
@@ -21,7 +23,11 @@ from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.straight import straight_cycles
 from tensorop.optimizer.tiny import tiny_of
+
+STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under
+_IN_LOOPS = "loops come back to what the caches have kept"
 
 
 class Regime(NamedTuple):
@@ -50,14 +56,19 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
     straight, along = direct(op, machine), as_batch(op)
-    if straight is not None and as_items(op) is not op:
-        packed = product_cycles(op, machine)
-        straight = straight if direct_cycles(op, machine) <= packed else None
+    packed = product_cycles(op, machine)
+    best = packed if straight is None else direct_cycles(op, machine)
+    if straight is not None and as_items(op) is not op and best > packed:
+        straight, best = None, packed
+    loops = straight_cycles(op, machine) if straight is None else inf
+    # Kernels of packed panels store better than others what is too large for the caches.
+    if loops < STRAIGHT * packed and bytes_of(op, op.out) <= machine.l2:
+        straight, best = _IN_LOOPS, loops
     small = _small(op, along, machine)
     if small:
-        best, regime = min(small, key=lambda option: option[0])
-        if best < (product_cycles if straight is None else direct_cycles)(op, machine):
-            return regime
+        least, regime = min(small, key=lambda option: option[0])
+        if least < best:
+            return Regime("nest", _IN_LOOPS) if loops < STRAIGHT * least else regime
     if along is None and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     if straight is not None:
