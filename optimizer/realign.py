@@ -170,11 +170,11 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
     that it gets runs it.
 
     surely: as it is for layouts of which many are compared, the best of which is likely to be one
-    that is estimated too low: loops straight from operands that `direct` would not read so, whose
-    estimate depends on most, count as packed.
+    that is estimated too low: without those loops straight from the operands that nothing but their
+    estimate speaks for.
     """
     op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
-    regime = choose(op, machine).name
+    regime = choose(op, machine, not surely).name
     if regime in ("permute", "interleave"):
         return permuted_cycles(op, machine)
     if regime == "batch":
@@ -184,7 +184,7 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
     if regime == "items" and (items := items_of(op, machine)) is not None:
         return items_cycles(items, machine)
     if op.main in CONTRACTIONS and regime != "stream":
-        if regime != "nest" or (surely and direct(op, machine) is None):
+        if regime != "nest":
             return product_cycles(op, machine)
         return (straight_cycles if direct(op, machine) is None else direct_cycles)(op, machine)
     if not op.dimensions:

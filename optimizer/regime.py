@@ -38,10 +38,11 @@ class Regime(NamedTuple):
 
 
 @lru_cache(maxsize=1024)  # estimates ask before the passes do
-def choose(op: TensorOp, machine: Machine) -> Regime:
-    """Pick the kind of schedule from static facts."""
+def choose(op: TensorOp, machine: Machine, loops: bool = True) -> Regime:
+    """Pick the kind of schedule from static facts. loops: also where only their estimate speaks for
+    them (`straight.py`)."""
     if op.main in CONTRACTIONS:
-        return _contraction(op, machine)
+        return _contraction(op, machine, loops)
     if op.main in (Primitive.COPY, Primitive.CONJ) and (permutes(op) or _has_ends(op, machine)):
         if channels_of(op) is not None:
             return Regime("interleave", "a few elements lie beside one another on one side only")
@@ -51,7 +52,7 @@ def choose(op: TensorOp, machine: Machine) -> Regime:
     return Regime("nest", "one pass over the elements")
 
 
-def _contraction(op: TensorOp, machine: Machine) -> Regime:
+def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
@@ -60,15 +61,15 @@ def _contraction(op: TensorOp, machine: Machine) -> Regime:
     best = packed if straight is None else direct_cycles(op, machine)
     if straight is not None and as_items(op) is not op and best > packed:
         straight, best = None, packed
-    loops = straight_cycles(op, machine) if straight is None else inf
+    small = min(_small(op, along, machine), key=lambda option: option[0], default=None)
     # Kernels of packed panels store better than others what is too large for the caches.
-    if loops < STRAIGHT * packed and bytes_of(op, op.out) <= machine.l2:
-        straight, best = _IN_LOOPS, loops
-    small = _small(op, along, machine)
-    if small:
-        least, regime = min(small, key=lambda option: option[0])
-        if least < best:
-            return Regime("nest", _IN_LOOPS) if loops < STRAIGHT * least else regime
+    few = bytes_of(op, op.out) <= machine.l2
+    looped = loops and straight is None and (few or small is not None)
+    cycles = straight_cycles(op, machine) if looped else inf
+    if few and cycles < STRAIGHT * packed:
+        straight, best = _IN_LOOPS, cycles
+    if small is not None and small[0] < best:
+        return Regime("nest", _IN_LOOPS) if cycles < STRAIGHT * small[0] else small[1]
     if along is None and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
     if straight is not None:
