@@ -23,25 +23,16 @@ from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, Ten
 from tensorop.jit.elements import element
 from tensorop.optimizer.choice import Orders
 from tensorop.optimizer.cost import (
-    batch_cycles,
     bound_cycles,
-    direct_cycles,
-    items_cycles,
     least_cycles,
     permuted_cycles,
-    product_cycles,
     read_cycles,
     stream_cycles,
-    tiny_cycles,
 )
-from tensorop.optimizer.direct import direct
 from tensorop.optimizer.fuse import fused
-from tensorop.optimizer.items import items_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
-from tensorop.optimizer.straight import straight_cycles
-from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.widen import widen
 
@@ -174,19 +165,11 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
     estimate speaks for.
     """
     op = widen(op.with_dimensions(fused(op.dimensions)[0])).op
-    regime = choose(op, machine, not surely).name
-    if regime in ("permute", "interleave"):
+    regime = choose(op, machine, not surely)
+    if regime.cycles is not None:
+        return regime.cycles
+    if regime.name in ("permute", "interleave"):
         return permuted_cycles(op, machine)
-    if regime == "batch":
-        return batch_cycles(op, machine)
-    if regime == "tiny" and (tiny := tiny_of(op, machine)) is not None:
-        return tiny_cycles(tiny, machine)
-    if regime == "items" and (items := items_of(op, machine)) is not None:
-        return items_cycles(items, machine)
-    if op.main in CONTRACTIONS and regime != "stream":
-        if regime != "nest":
-            return product_cycles(op, machine)
-        return (straight_cycles if direct(op, machine) is None else direct_cycles)(op, machine)
     if not op.dimensions:
         return 0.0
     *rows, inner = vectors_and_rows(op, op.dimensions, machine)
@@ -215,12 +198,12 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if bound >= FREE * as_it_lies or above < NEAR_BEST:
         return as_given
     out_is_new &= above >= NEW
-    surely = cycles(op, machine, True)
-    chosen, least, copying = as_given, surely, _copying(machine)
     may_copy = COPY + bound < GAIN * as_it_lies
     if not may_copy and not out_is_new:
         return as_given._replace(cycles=as_it_lies)
     movable = range(len(op.tensors)) if may_copy else (op.out,)
+    surely = cycles(op, machine, True)
+    chosen, least, copying = as_given, surely, _copying(machine)
     for candidate in _candidates(op, movable):
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         limit = min(least, GAIN * as_it_lies if copied else FREE * surely)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from math import inf
 from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
@@ -27,14 +26,14 @@ from tensorop.optimizer.straight import straight_cycles
 from tensorop.optimizer.tiny import tiny_of
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under
-_IN_LOOPS = "loops come back to what the caches have kept"
 
 
 class Regime(NamedTuple):
-    """Which kind of schedule an operation gets, and why."""
+    """Which kind of schedule an operation gets, why, and its estimate, if that decided it."""
 
     name: str
     why: str
+    cycles: float | None = None
 
 
 @lru_cache(maxsize=1024)  # estimates ask before the passes do
@@ -56,43 +55,54 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
-    straight, along = direct(op, machine), as_batch(op)
-    packed = product_cycles(op, machine)
-    best = packed if straight is None else direct_cycles(op, machine)
-    if straight is not None and as_items(op) is not op and best > packed:
-        straight, best = None, packed
-    small = min(_small(op, along, machine), key=lambda option: option[0], default=None)
+    along, large = as_batch(op), _large(op, machine)
+    small = min(_small(op, along, machine), key=_estimate, default=large)
+    best = min(large, small, key=_estimate)
     # Kernels of packed panels store better than others what is too large for the caches.
     few = bytes_of(op, op.out) <= machine.l2
-    looped = loops and straight is None and (few or small is not None)
-    cycles = straight_cycles(op, machine) if looped else inf
-    if few and cycles < STRAIGHT * packed:
-        straight, best = _IN_LOOPS, cycles
-    if small is not None and small[0] < best:
-        return Regime("nest", _IN_LOOPS) if cycles < STRAIGHT * small[0] else small[1]
+    if loops and large.name == "blocked" and (few or best is not large):
+        cycles = straight_cycles(op, machine)
+        if cycles < STRAIGHT * _estimate(best):
+            return Regime("nest", "loops come back to what the caches have kept", cycles)
+    if best is not large:
+        return best
     if along is None and _prefers_batch(op, machine):
         return Regime("stream", "vectors along the batch dimension cost less than packing")
-    if straight is not None:
-        return Regime("nest", straight)
-    if _in_blocks(op, machine):
-        return Regime("nest", "the operands lie in blocks that a kernel reads as they are")
-    return Regime("blocked", "packed panels pay")
+    if large.name == "blocked" and _in_blocks(op, machine):
+        why = "the operands lie in blocks that a kernel reads as they are"
+        return Regime("nest", why, direct_cycles(op, machine))
+    return large
 
 
-def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[tuple[float, Regime]]:
-    """The ways for a batch of small products, with what they cost; along: see `as_batch`."""
+def _estimate(regime: Regime) -> float:
+    assert regime.cycles is not None
+    return regime.cycles
+
+
+def _large(op: TensorOp, machine: Machine) -> Regime:
+    """How a product runs that is large enough for its calls not to show: as it lies, or packed."""
+    why = direct(op, machine)
+    straight = None if why is None else Regime("nest", why, direct_cycles(op, machine))
+    if straight is not None and as_items(op) is op:
+        return straight
+    packed = Regime("blocked", "packed panels pay", product_cycles(op, machine))
+    return packed if straight is None else min(straight, packed, key=_estimate)
+
+
+def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regime]:
+    """The ways for a batch of small products; along: see `as_batch`."""
     found = []
     if along is not None:
         why = "the batch is consecutive, and matrices are small"
-        if along is not op:
+        if along != op:
             why = "a small matrix is applied to many vectors, which lie near one another"
-        found.append((batch_cycles(op, machine), Regime("batch", why)))
+        found.append(Regime("batch", why, batch_cycles(op, machine)))
     if (items := items_of(op, machine)) is not None:
         why = "matrices are small, and a kernel fits them exactly"
-        found.append((items_cycles(items, machine), Regime("items", why)))
+        found.append(Regime("items", why, items_cycles(items, machine)))
     if (tiny := tiny_of(op, machine)) is not None:
         why = "matrices are tiny, and lie end to end"
-        found.append((tiny_cycles(tiny, machine), Regime("tiny", why)))
+        found.append(Regime("tiny", why, tiny_cycles(tiny, machine)))
     return found
 
 

@@ -29,6 +29,7 @@ from tensorop.optimizer.cost import (
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
+from tensorop.optimizer.regime import choose
 from tensorop.plans import plan_for
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
@@ -167,6 +168,13 @@ def test_operands_that_agree_stay() -> None:
     for spec in ("ab,ab->ab", "ik,kj->ij", "ik,jk->ij", "ki,kj->ij", "bij,bjk->bik", "a,ba->ba"):
         op = contraction(spec, a=500, b=600, i=100, j=110, k=120)
         assert not realign(op, MACHINE).orders, spec
+
+
+def test_operands_in_blocks_stay() -> None:
+    """A kernel reads them as they are, and out is written in blocks, too, if nobody says how."""
+    op = contraction("mkKM,nkNK->nmNM", m=24, k=4, K=412, M=48, n=100, N=12)
+    assert choose(normalise(op).op, MACHINE).name == "nest"
+    assert not realign(op, MACHINE, out_is_new=True).orders
 
 
 def test_small_operations_stay() -> None:
