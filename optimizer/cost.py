@@ -1,10 +1,11 @@
 """What a schedule costs: an estimate in cycles of one core, to rank ways of running an operation.
 
-Arithmetic and memory are added up, for each kind of schedule in its way. Memory is what a tensor
-has of bytes over the bandwidth of the level that holds the operation's data; bytes count again
-where a cache line is come back to after it is gone. The prices are those of a vector machine of
-about four instructions a cycle, in units of its vectors and cache sizes; only their ratios matter,
-and nothing is timed, so that a machine of the same features decides the same.
+Arithmetic and memory are added up, for each kind of schedule in its way: all but those of streams
+(stream_cost.py). Memory is what a tensor has of bytes over the bandwidth of the level that holds
+the operation's data; bytes count again where a cache line is come back to after it is gone. The
+prices are those of a vector machine of about four instructions a cycle, in units of its vectors and
+cache sizes; only their ratios matter, and nothing is timed, so that a machine of the same features
+decides the same.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil, prod
 
-from tensorop.ir import Dimension, DimType, TensorOp
+from tensorop.ir import DimType, TensorOp
 from tensorop.jit.batch_abi import tiles
-from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
+from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import LONG_ROW, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.items import Items
-from tensorop.optimizer.joined import spread
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -32,33 +32,26 @@ from tensorop.optimizer.orient import (
     vectors_along_n,
 )
 from tensorop.optimizer.past import tiles_leave_caches
+from tensorop.optimizer.stream_cost import CALL, SUMMED, VECTOR, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
+from tensorop.optimizer.transfer import (
+    BYTES_PER_CYCLE,
+    LINE_CYCLES,
+    MEMORY,
+    PAGE,
+    UNNOTICED,
+    all_transfers,
+    bytes_of,
+    level_of,
+    transfer,
+    walk_cycles,
+)
 from tensorop.schedule import Axis
 
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-PAGE = 4096
-CALL = 90.0  # a kernel call and the loops around it
-ROW = 8.0  # a row of a stream kernel that is summed; TOGETHER: with others
-TOGETHER = 4.5
-DOWN = 4.0  # one that is added to others; KEPT: one of out
-KEPT = 7.0
-VECTOR = 2.5  # a vector of it, from L1; SUMMED: to a sum in a register
-SUMMED = 0.65
-STRIP = 4  # of them at a time; ALONE: more for one of those left over, PART: for a part of one
-ALONE = 1.5
-PART = 3.5
-FILL = 150.0  # a call that puts a short row together with itself, to be joined to others
-REPEATED = 4.0  # an element that is repeated for a short row, which is joined to others
-KEPT_MASKED = 4.0  # the same, and a vector of it, where masks are free
-VECTOR_MASKED = 1.5
-UPDATED = 1.9  # a vector of a sum that is added to what out holds
-FOLDED = 5.5  # the sum of a vector
-SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
-LANE = 1.0
-NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
 PRODUCT = 0.55  # a vector multiply-add of a matrix product; PANELS: from packed panels, with edges
 PANELS = 0.73
 SPREAD = 0.75  # an element that is multiplied into one such vector only
@@ -92,17 +85,9 @@ MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
 SHORT = 8  # consecutive elements that are too few for vectors
-BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 5.5)  # from L1, L2, L3, memory: lines that follow one another
-WRITTEN = (1.0, 1.0, 1.0, 2.0)  # times as long it takes to write them, which are read first
-PAST = 0.42  # of that time, past the caches
-LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # the same: a line that follows no other
+PAST = 0.42  # of the time to write to memory, past the caches
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
-MEMORY = 3  # the level that is not a cache
 COLUMNS = 8  # of a tile
-FOLLOWED = 256  # bytes from row to row up to which all lines between them are read ahead
-UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
-TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
-WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
 
 
 def permuted_cycles(op: TensorOp, machine: Machine) -> float:
@@ -112,7 +97,7 @@ def permuted_cycles(op: TensorOp, machine: Machine) -> float:
         max((d.size for d in op.dimensions if abs(d.strides[t]) == 1), default=1) for t in (0, 1)
     )
     begun = count * (READ_RUN / read + WRITTEN_RUN / written)
-    return begun + moved / 2 * MOVED + _all_transfers(op, machine)
+    return begun + moved / 2 * MOVED + all_transfers(op, machine)
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
@@ -121,13 +106,13 @@ def least_cycles(op: TensorOp, machine: Machine) -> float:
     product = all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     vector = VECTOR_MASKED if masks_stores(op.dtype, machine.target) else VECTOR
     price = PRODUCT if product else SUMMED if op.of_type(DimType.K) else vector
-    return points / machine.lanes(op.dtype) * price + _all_transfers(op, machine)
+    return points / machine.lanes(op.dtype) * price + all_transfers(op, machine)
 
 
 def bound_cycles(op: TensorOp, machine: Machine) -> float:
     """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
     lie: not worth looking for less."""
-    lanes, memory = machine.lanes(op.dtype), _all_transfers(op, machine)
+    lanes, memory = machine.lanes(op.dtype), all_transfers(op, machine)
     m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
     if items > 1 or min(m, n, k) == 1 or min(m, n) * k <= SMALL:
         return max(m * n * k * items / lanes * PRODUCT, memory)
@@ -136,156 +121,6 @@ def bound_cycles(op: TensorOp, machine: Machine) -> float:
     sides = (_columns(m, n, k, lanes, price, STORED), _columns(n, m, k, lanes, price, STORED))
     work = CALL + min(sides)
     return max(work, memory) + BESIDE * min(work, memory)
-
-
-def stream_cycles(
-    op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine
-) -> float:
-    """Estimate vectors along one dimension, rows along another, loops around them."""
-    points, y = prod(d.size for d in op.dimensions), rows.size if rows else 1
-    other = spread(op, rows, inner)
-    begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
-    total = points / inner.size * (_row(op, inner, rows, machine) + begun / y)
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    for t in range(len(op.tensors)):
-        if abs(inner.strides[t]) > 1:
-            total += points * _lone(op, t, inner, rows, machine)
-            continue
-        total += _transfer(bytes_of(op, t), held, machine, written=t == op.out)
-        if inner.strides[t]:
-            total += points / inner.size * _row_start(op, t, inner, rows, machine)
-    return total + _read_again(op, (inner, rows), machine)
-
-
-def _read_again(op: TensorOp, kernel: tuple[Dimension | None, ...], machine: Machine) -> float:
-    """Cycles to read an input again for every step of loops that it does not have, where each of
-    two inputs lacks some: the loops of only one can be innermost. What a step of the loops that
-    both have needs of it waits in the level that holds as much."""
-    loops = [d for d in op.dimensions if not any(d is k for k in kernel)]
-    shared = prod(d.size for d in loops if all(d.strides[: op.out]))
-    total = []
-    for t in range(op.out):
-        times = prod(d.size for d in loops if not d.strides[t])
-        read, waiting = bytes_of(op, t), bytes_of(op, t) / shared
-        again = (times - 1) * _transfer(read, waiting, machine)
-        total.append(again if waiting > machine.l1 else 0.0)
-    return min(total) if len(total) > 1 else 0.0
-
-
-def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine) -> float:
-    """Cycles of one row, from L1."""
-    lanes = machine.lanes(op.dtype)
-    other = spread(op, rows, inner)
-    if other is not None:
-        repeated = REPEATED if inner.strides[other] == 0 else 0.0
-        return repeated + VECTOR * inner.size / lanes
-    strided = sum(s not in (0, 1) for s in inner.strides)
-    if strided and op.dtype not in GATHERED:
-        return ROW + SCALAR * inner.size
-    apart = sum(
-        (NEAR if s in NEAR_STEPS and t != op.out else LANE)
-        for t, s in enumerate(inner.strides)
-        if s not in (0, 1)
-    )
-    vectors = ceil(inner.size / lanes)
-    summed = [d for d in (inner, rows) if d and d.type == DimType.K]
-    again = any(d.type == DimType.K and d not in summed for d in op.dimensions)
-    work = apart * inner.size + vectors * (UPDATED if again else 0.0)
-    if not (summed or strided or again) and masks_stores(op.dtype, machine.target):
-        return work + KEPT_MASKED + VECTOR_MASKED * vectors
-    if not summed:
-        alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
-        part = PART if inner.size % lanes else 0.0
-        return work + KEPT + VECTOR * vectors + ALONE * alone + part
-    work += SUMMED * vectors
-    if inner.type != DimType.K:
-        return work + DOWN
-    kind = element(op.dtype)
-    together = rows and rows.type != DimType.K and rows.size >= STRIP and not strided
-    return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
-
-
-def _row_start(
-    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
-) -> float:
-    """Cycles to get at a row of consecutive elements, where the next row does not go on there and
-    the hardware has to notice anew that they are consecutive."""
-    size = element(op.tensors[tensor].dtype).size
-    length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
-    if length >= PAGE or step < max(LINE, 2 * length):
-        return 0.0
-    if step <= FOLLOWED:
-        return _transfer(step - length, bytes_of(op, tensor), machine)
-    lines = min(UNNOTICED, ceil(length / LINE)) * LINE_CYCLES[_level(bytes_of(op, tensor), machine)]
-    return lines + walk_cycles(rows.size if rows else 1, step)
-
-
-def bytes_of(op: TensorOp, tensor: int) -> int:
-    """Bytes that a tensor touches, each once."""
-    return element(op.tensors[tensor].dtype).size * op.reached(tensor)
-
-
-def _level(held: float, machine: Machine) -> int:
-    """The level that holds so many bytes: 0 for L1, 3 for memory."""
-    return sum(held > level for level in (machine.l1, machine.l2, machine.l3 // 2))
-
-
-def _transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:
-    """Cycles to move bytes that belong to `held` bytes of data."""
-    level = _level(held, machine)
-    return count / BYTES_PER_CYCLE[level] * (WRITTEN[level] if written else 1.0)
-
-
-def read_cycles(op: TensorOp, tensor: int, machine: Machine) -> float:
-    """Cycles to read a tensor once."""
-    size = bytes_of(op, tensor)
-    return _transfer(size, size, machine)
-
-
-def _all_transfers(op: TensorOp, machine: Machine) -> float:
-    """Cycles to read the inputs of an operation, and to write its output, once each."""
-    sizes = [bytes_of(op, t) for t in range(len(op.tensors))]
-    held = sum(sizes)
-    return sum(
-        [_transfer(size, held, machine, written=t == op.out) for t, size in enumerate(sizes)]
-    )
-
-
-def _lone(
-    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
-) -> float:
-    """Cycles for one element of a tensor that is walked through by its stride. Its lines wait in
-    the level that holds them all until their next element is asked for: those of one row, or of a
-    vector where sums go down the rows, if the next row has them; those of a call, if the next one
-    of a sum has them; or else the whole tensor."""
-    size = element(op.tensors[tensor].dtype).size
-    step, written = abs(inner.strides[tensor]) * size, tensor == op.out
-    beside = [d for d in op.dimensions if 0 < abs(d.strides[tensor]) * size < LINE]
-    down = rows is not None and rows.type == DimType.K != inner.type
-    waiting = bytes_of(op, tensor)
-    if rows in beside:
-        between = min(inner.size, machine.lanes(op.dtype)) if down else inner.size
-        waiting = between * min(step, LINE)
-    elif any(d.type == DimType.K and d is not inner for d in beside):
-        waiting = min(waiting, inner.size * (rows.size if rows else 1) * min(step, LINE))
-    beyond = abs(rows.strides[tensor]) * size if rows else 0
-    if step < LINE and (inner.size * step >= UNNOTICED * LINE or beyond <= FOLLOWED):
-        # Lines that follow one another.
-        all_of_it = bytes_of(op, tensor)
-        each = _transfer(size, all_of_it, machine, written=written)
-        return max(each, _transfer(step, waiting, machine, written=written))
-    first = LINE_CYCLES[_level(bytes_of(op, tensor), machine)] * size / LINE
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    if _level(held, machine) == MEMORY:  # as of tensors whose elements are not apart
-        first = max(first, _transfer(size, held, machine, written=written))
-    again = LINE_CYCLES[_level(waiting, machine)]
-    return max(first, again) + walk_cycles(inner.size, step)
-
-
-def walk_cycles(count: int, step: int = PAGE) -> float:
-    """Cycles to translate an address, of so many that are asked for in turn at such a distance."""
-    each = min(1.0, step / PAGE)  # how many new pages
-    return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
 
 
 @remembered
@@ -301,7 +136,7 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     if op.size_of(DimType.C) == 1 and is_slow(op, 0, n.size, machine):
         vectors = ceil(op.size_of(DimType.M) / machine.lanes(op.dtype))
         products = n.size * vectors * k.size * PANELS * element(op.dtype).parts ** 2
-        memory -= HIDDEN * min(products, _transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
+        memory -= HIDDEN * min(products, transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
     stored = PAST * _written_past(op, k, machine)
     if not stored:
         return work + memory
@@ -317,7 +152,7 @@ def _written_past(op: TensorOp, k: Axis, machine: Machine) -> float:
     if not tiles_leave_caches(op, m, LINE // size, machine):
         return 0.0
     held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    return _transfer(bytes_of(op, op.out), held, machine, written=True)
+    return transfer(bytes_of(op, op.out), held, machine, written=True)
 
 
 @remembered
@@ -328,7 +163,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
     held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
     batch = op.of_type(DimType.C)
     if not batch:
-        return _all_transfers(op, machine)
+        return all_transfers(op, machine)
     asked = touch_block(op, machine)[0] is not None
     followed = follows(op, machine)
     for t in range(len(op.tensors)):
@@ -340,16 +175,16 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
         shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
         again = min(LINE // kind.size, prod(d.size for d in shared))
         if again > 1 and not asked and not followed:
-            total += mine * again / LINE * LINE_CYCLES[_level(mine, machine)]
+            total += mine * again / LINE * LINE_CYCLES[level_of(mine, machine)]
             continue
-        total += _transfer(mine, held, machine, written=t == op.out)
+        total += transfer(mine, held, machine, written=t == op.out)
         step = min((abs(d.strides[t]) for d in batch), default=0) * kind.size
         if (
             not followed
             and 0 < step < PAGE
             and any(abs(d.strides[t]) * kind.size > step for d in op.dimensions)
         ):
-            lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[_level(mine, machine)]
+            lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[level_of(mine, machine)]
             total += mine / max(step, LINE) * lines * (ASKED if asked else 1.0)
     return total
 
@@ -372,7 +207,7 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     if all(len(dims) == 1 for dims in sides):
         asked = asked_as_it_lies(op, [dims[0] for dims in sides], machine)
         read = sum(bytes_of(op, t) for t in range(asked))
-        memory -= HIDDEN * min(work, _transfer(read, read, machine))
+        memory -= HIDDEN * min(work, transfer(read, read, machine))
     return max(work, memory) + BESIDE * min(work, memory)
 
 
@@ -422,7 +257,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     if not apart and lane.size % lanes:
         work += m * n * CUT
     work *= around
-    memory = _all_transfers(op, machine) + _come_back_to(op, (m, n), blocks, machine)
+    memory = all_transfers(op, machine) + _come_back_to(op, (m, n), blocks, machine)
     asked = blocks.whole and block < lane.size
     followed = streams(op, lane, range(3)) <= STREAMS * machine.streams
     begun = 0.0 if followed else ASKED if asked else 1.0
@@ -434,7 +269,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
         run = length / lane.size * block
         joined = run == length and any(d.strides[t] * kind.size == length for d in op.dimensions)
         if run < PAGE and not joined:
-            lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[_level(held, machine)]
+            lines = min(UNNOTICED, ceil(run / LINE)) * LINE_CYCLES[level_of(held, machine)]
             walk = walk_cycles(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
     return max(work, memory) + BESIDE * min(work, memory)
@@ -488,7 +323,7 @@ def _come_back_to(
     total = 0.0
     for tensor, (size, block) in enumerate(zip(sizes[::-1], (blocks.n, blocks.m), strict=True)):
         side = bytes_of(op, tensor)
-        total += (ceil(size / block) - 1) * _transfer(side, side, machine)
+        total += (ceil(size / block) - 1) * transfer(side, side, machine)
     return total
 
 
@@ -521,7 +356,7 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
 def _far(op: TensorOp, tensor: int, machine: Machine) -> float:
     """How many cycles longer it takes to read a line that follows no other, of a tensor that only
     memory holds."""
-    in_memory = _level(bytes_of(op, tensor), machine) == MEMORY
+    in_memory = level_of(bytes_of(op, tensor), machine) == MEMORY
     return LINE_CYCLES[MEMORY] - LINE / BYTES_PER_CYCLE[MEMORY] if in_memory else 0.0
 
 

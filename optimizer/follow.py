@@ -16,9 +16,9 @@ from math import prod
 
 from tensorop.ir import CONTRACTIONS, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.optimizer.cost import bytes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.transfer import bytes_of
 
 LARGER = 4  # times the bytes of the other input
 SHORT = 2048  # bytes that are too few to jump after them in memory

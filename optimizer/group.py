@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.optimizer.cost import bytes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.result import PassResult, listing
 from tensorop.optimizer.split import split_size
+from tensorop.optimizer.transfer import bytes_of
 
 
 def group(op: TensorOp, machine: Machine) -> PassResult:

@@ -3,7 +3,8 @@
 Tensors that disagree about which dimension is fastest cannot be walked along together: one is read
 an element a cache line, again and again, or stored so. Where that costs more than to permute it
 first (or, the output, last), it goes through a dense temporary whose dimensions lie as another
-tensor's do, or, for a matrix product, with the batch outermost. The estimates are those of cost.py.
+tensor's do, or, for a matrix product, with the batch outermost. The estimates are those of
+cost.py and stream_cost.py.
 
 Transposing so that a product becomes a plain one is the way of TTGT; here it is one candidate among
 others. Source: P. Springer, P. Bientinesi, "Design of a High-Performance GEMM-like Tensor-Tensor
@@ -26,13 +27,13 @@ from tensorop.optimizer.cost import (
     bound_cycles,
     least_cycles,
     permuted_cycles,
-    read_cycles,
-    stream_cycles,
 )
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.regime import choose
+from tensorop.optimizer.stream_cost import stream_cycles
+from tensorop.optimizer.transfer import read_cycles
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.widen import widen
 

@@ -11,7 +11,6 @@ from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.cost import (
     SHORT,
     batch_cycles,
-    bytes_of,
     direct_cycles,
     items_cycles,
     product_cycles,
@@ -24,6 +23,7 @@ from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.straight import straight_cycles
 from tensorop.optimizer.tiny import tiny_of
+from tensorop.optimizer.transfer import bytes_of
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under
 

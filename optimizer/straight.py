@@ -19,11 +19,12 @@ from typing import NamedTuple
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.cost import PANELS, SPREAD, walk_cycles
+from tensorop.optimizer.cost import PANELS, SPREAD
 from tensorop.optimizer.identify import identify, vector_side
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.transfer import walk_cycles
 
 CALL = 85.0  # cycles of a kernel call and the loops around it
 CHAIN = 3.5  # of a step of K, however few products it has

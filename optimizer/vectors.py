@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.optimizer.cost import stream_cycles
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.stream_cost import stream_cycles
 
 FEW_POINTS = 4096  # below, the rows follow from a rule
 

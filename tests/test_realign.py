@@ -17,19 +17,19 @@ from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
 from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
-from tensorop.optimizer.cost import (
-    BYTES_PER_CYCLE,
-    LINE_CYCLES,
-    MEMORY,
-    bytes_of,
-    least_cycles,
-    read_cycles,
-    stream_cycles,
-)
+from tensorop.optimizer.cost import least_cycles
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import Realigned, cycles, realign
 from tensorop.optimizer.regime import choose
+from tensorop.optimizer.stream_cost import stream_cycles
+from tensorop.optimizer.transfer import (
+    BYTES_PER_CYCLE,
+    LINE_CYCLES,
+    MEMORY,
+    bytes_of,
+    read_cycles,
+)
 from tensorop.plans import plan_for
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable

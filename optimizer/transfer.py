@@ -1,0 +1,56 @@
+"""What it costs to bring memory to a core: the prices that all estimates share.
+
+In cycles, for lines that follow one another, which the hardware asks for ahead, and for those that
+do not, from each level of the caches and from memory.
+"""
+
+from __future__ import annotations
+
+from tensorop.ir import TensorOp
+from tensorop.jit.elements import element
+from tensorop.optimizer.machine import Machine
+
+PAGE = 4096
+BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 5.5)  # from L1, L2, L3, memory: lines that follow one another
+WRITTEN = (1.0, 1.0, 1.0, 2.0)  # times as long it takes to write them, which are read first
+LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # a line that follows no other
+MEMORY = 3  # the level that is not a cache
+FOLLOWED = 256  # bytes from row to row up to which all lines between them are read ahead
+UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
+TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
+WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
+
+
+def bytes_of(op: TensorOp, tensor: int) -> int:
+    """Bytes that a tensor touches, each once."""
+    return element(op.tensors[tensor].dtype).size * op.reached(tensor)
+
+
+def level_of(held: float, machine: Machine) -> int:
+    """The level that holds so many bytes: 0 for L1, 3 for memory."""
+    return sum(held > size for size in (machine.l1, machine.l2, machine.l3 // 2))
+
+
+def transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:
+    """Cycles to move bytes that belong to `held` bytes of data."""
+    at = level_of(held, machine)
+    return count / BYTES_PER_CYCLE[at] * (WRITTEN[at] if written else 1.0)
+
+
+def read_cycles(op: TensorOp, tensor: int, machine: Machine) -> float:
+    """Cycles to read a tensor once."""
+    size = bytes_of(op, tensor)
+    return transfer(size, size, machine)
+
+
+def all_transfers(op: TensorOp, machine: Machine) -> float:
+    """Cycles to read the inputs of an operation, and to write its output, once each."""
+    sizes = [bytes_of(op, t) for t in range(len(op.tensors))]
+    held = sum(sizes)
+    return sum([transfer(size, held, machine, written=t == op.out) for t, size in enumerate(sizes)])
+
+
+def walk_cycles(count: int, step: int = PAGE) -> float:
+    """Cycles to translate an address, of so many that are asked for in turn at such a distance."""
+    each = min(1.0, step / PAGE)  # how many new pages
+    return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
