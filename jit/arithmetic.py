@@ -188,8 +188,8 @@ class Arithmetic:
     def store(
         self, value: Number, address: Value, count: Value | None = None, *, behind: bool = False
     ) -> None:
-        """Store `lanes` consecutive elements; of `count` only the first ones, or, where masks are
-        free, those `behind` them."""
+        """Store `lanes` consecutive elements; of `count` only the first ones, or, where there are
+        masks, those `behind` them."""
         if not self.element.vectorises:
             for i, part in enumerate(value):
                 self.code.store(part, self.code.at(address, i * self.element.part))
@@ -197,7 +197,9 @@ class Arithmetic:
         raw = self._join(value)
         if count is None or self.lanes == 1:
             self.code.store(raw, address)
-        elif self.code.target.free_masks and self.element.part in self.code.target.masked:
+        elif behind or (
+            self.code.target.free_masks and self.element.part in self.code.target.masked
+        ):
             self._masked("store", raw.type, address, count, behind, raw)
         else:
             self._store_pieces(raw, address, self.code.mul(count, self.element.parts))

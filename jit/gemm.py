@@ -13,7 +13,6 @@ numbers and half types are always packed: planar, and as float32.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 from llvmlite import ir
@@ -23,13 +22,11 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.bfloat_pairs import BfloatPairs
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows
 from tensorop.jit.gemm_ahead import Ahead, Following
-from tensorop.jit.gemm_stage import Stage
-from tensorop.jit.gemm_store import Buffer, Flush, Place, Result, Sums
+from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
 from tensorop.jit.gemm_tile import (
     SEGMENT,
-    SHORT_SEGMENT,
     Columns,
     Errand,
     Multiples,
@@ -70,7 +67,7 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
         raise ValueError(f"{kernel.name} has no tile of masked rows")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
-    if kernel.store == "runs" and not masks_stores(kernel.dtype, target):
+    if kernel.store == "runs" and described.part not in target.masked:
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
         )
@@ -81,7 +78,7 @@ def _is_stored_past(kernel: GemmKernel) -> bool:
     """Whether C may be stored past the caches."""
     described = element(kernel.dtype)
     plain = described.accumulator is described and described.parts == 1 and described.vectorises
-    return plain and kernel.store == "columns" and kernel.epilogue == "none"
+    return plain and kernel.store != "scatter" and kernel.epilogue == "none"
 
 
 class _MacroKernel:
@@ -105,8 +102,6 @@ class _MacroKernel:
         self.flush = Flush(
             code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"
         )
-        self.segment = SHORT_SEGMENT if kernel.past else SEGMENT
-        self.stage = self._stage() if kernel.past else None
 
     def word(self, word: GemmWord) -> Value:
         return self.code.word(self.code.descriptor, word)
@@ -117,19 +112,14 @@ class _MacroKernel:
 
     def generate(self) -> ir.Module:
         self.flush.generate()
-        if self.stage is not None:
-            self.stage.generate()
         self._read_operands()
         self.ahead = self._next_blocks()
-        code, nr, tail = self.code, self.kernel.columns, tail_columns(self.kernel.columns)
+        code, kernel = self.code, self.kernel
+        nr, tail = kernel.columns, tail_columns(kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
-            if self.stage is not None:
-                self.stage.begin(panel)
             self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
-            if self.stage is not None:
-                self.stage.end(panel, panel)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
@@ -138,28 +128,16 @@ class _MacroKernel:
                 valid = code.min(tail, code.sub(self.n, n))
                 address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
                 self._rows(self._columns(address, tail, valid), n, valid)
-        if self.stage is not None:
-            self.stage.begin(panels)
-            self.stage.end(panels, code.sub(panels, 1))
+        if kernel.past:
             code.fence()
         return code.finish()
-
-    def _stage(self) -> Stage:
-        code, result = self.code, self.result
-        assert result.past is not None
-        tiles = code.builder.udiv(self.m, code.int(self.mr))
-        turns = code.mul(tiles, code.builder.udiv(self.k, code.int(self.segment)))
-        through = code.builder.and_(result.is_only_written(), code.builder.not_(result.past))
-        active = code.builder.and_(through, code.nonzero(self.word(GemmWord.STAGE_RUN)))
-        rows = code.mul(tiles, self.mr)
-        return Stage(code, self.kernel, self.element.size, active, rows, code.max(turns, 1))
 
     def _next_blocks(self) -> Ahead | Following | None:
         """What is asked for in every segment of K of every full tile."""
         code, kernel = self.code, self.kernel
         if not kernel.asks:
             return None
-        turns = code.builder.udiv(self.k, code.int(self.segment))
+        turns = code.builder.udiv(self.k, code.int(SEGMENT))
         rows = code.add(self.m, self.mr - 1) if kernel.left else self.m
         for size, tile in ((rows, self.mr), (self.n, kernel.columns)):
             turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
@@ -316,39 +294,26 @@ class _MacroKernel:
         valid: Value | None,
         left: Value | None = None,
     ) -> None:
-        """To C, or, if it is a full tile, perhaps to its stage. valid: columns that exist, left:
-        rows that do, if not all."""
+        """One tile, to C. valid: columns that exist, left: rows that do, if not all."""
         code, kernel, lanes = self.code, self.kernel, self.lanes
         vectors, count = kernel.vectors, None
         if left is not None:
             vectors = kernel.left
             parts = Arithmetic(code, self.accumulator.real, lanes)
             count = parts.kept(code.sub(left, (vectors - 1) * lanes))
-        edge, result = valid is not None or left is not None, self.result
+        edge, result, wide = valid is not None or left is not None, self.result, columns.columns
         places = result.places(m, vectors, lanes, kernel.store, count)
-        full = not edge and columns.columns == kernel.columns
-        stage = self.stage if full else None
+        if kernel.past and kernel.store == "runs" and not edge:
+            result.ask_for_ends(places, code.add(n, wide), wide, lanes, self.n)
 
         def prefetch(column: Value, count: int) -> None:
-            through = code.when(code.builder.not_(stage.active)) if stage else nullcontext()
-            with through:
-                result.prefetch(places, code.add(n, column), count, lanes)
+            result.prefetch(places, code.add(n, column), count, lanes)
 
         # Where K is short and nothing is packed, C is small, and in the cache already.
         far = kernel.a == "packed" or kernel.batch_reduce or kernel.asks
         errand = prefetch if far and not edge else None
         sums = self._product(address, vectors, columns, lanes, count, errand)
-        if stage is None:
-            self._store(Sums(sums, places, n, lanes), m, valid, left)
-            return
-        with code.either(stage.active) as (waits, through):
-            with waits:
-                starts = [Place(code.int(v * lanes * self.element.size)) for v in range(vectors)]
-                panel = code.builder.udiv(n, code.int(kernel.columns))
-                tile = Sums(sums, starts, n, lanes)
-                result.put(tile, lambda column: stage.place(panel, m, column))
-            with through:
-                self._store(Sums(sums, places, n, lanes), m, valid, left)
+        self._store(Sums(sums, places, n, lanes), m, valid, left)
 
     def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied, nor added at the
@@ -417,8 +382,8 @@ class _MacroKernel:
         # Of a masked tile of several vectors a step is long enough.
         unrolls = vectors == (self.kernel.vectors if count is None else 1)
         unroll = self._unroll(vectors * columns.columns) if full and unrolls else 1
-        errands = [e for e in (self.stage, self.ahead) if e is not None and whole]
-        product = TileProduct(vector, parts, rows, columns, errands, self.segment)
+        turns = [self.ahead] if self.ahead is not None and whole else []
+        product = TileProduct(vector, parts, rows, columns, turns)
         return product.compute(self.k, blocks, unroll, errand)
 
     def _unroll(self, positions: int) -> int:

@@ -12,8 +12,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
-STAGE = 16 << 10  # bytes of the full tiles of as many columns as one has, in a block
-LONG_ROW = 8 * LINE  # bytes of C that make whole lines worth putting together
+LONG_ROW = 8 * LINE  # bytes of C that make whole lines of what begins within one worth it
 Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "runs", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
@@ -37,10 +36,8 @@ class GemmWord(IntEnum):
     C_M_RUNS: of the rows of every vector how many belong to its first run in C, that run's offset,
     and what the offset of the first row would be if it belonged to the next run; by absolute
     position, as the chunks (store="runs").
-    C_M_TABLE: offset of every row of C, by absolute position; the rows of a tile are consecutive
-    (store="columns").
-    STAGE_RUN: the stage of a block is stored as rows of C of so many elements; 0: there is no stage
-    (past).
+    C_M_TABLE: offset of every row of C, by absolute position (store="columns", where the rows of a
+    tile are consecutive; past: that of the first one).
     """
 
     A_SLOT = 0
@@ -60,8 +57,7 @@ class GemmWord(IntEnum):
     B_NEXT = 14
     AHEAD = 15
     A_NEXT = 16
-    STAGE_RUN = 17
-    WORDS = 18
+    WORDS = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +71,9 @@ class GemmKernel:
     where no batch-reduce is).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks.
-    past: full tiles are whole lines of C, where it begins with one: where C is not read, those are
-    stored past the caches, if need be by way of a stage (`gemm_stage.py`; store="columns", real
-    numbers, no epilogue).
+    past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row
+    begins with one: where C is not read, those are stored past the caches (not store="scatter",
+    real numbers, no epilogue).
     pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.

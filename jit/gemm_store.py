@@ -63,7 +63,8 @@ class Cell(NamedTuple):
 class Result:
     """C, and how a result is combined with it, as the words of a call say.
 
-    past: full tiles are stored past the caches, where C is not read and begins with a line.
+    past: full tiles are stored past the caches, where C is not read and its first row begins with a
+    line.
     """
 
     def __init__(self, code: Code, element: Element, epilogue: str, *, past: bool = False) -> None:
@@ -127,14 +128,10 @@ class Result:
 
     def _goes_past(self) -> Value:
         code, builder = self.code, self.code.builder
-        place = builder.ptrtoint(self.out, WORD)
-        begins = code.equal(builder.and_(place, code.int(LINE - 1)), 0)
-        return builder.and_(begins, self.is_only_written())
-
-    def is_only_written(self) -> Value:
-        """Whether C is not read."""
-        read = self.code.builder.or_(self.needs_scalars(), self.code.builder.not_(self.first))
-        return self.code.builder.not_(read)
+        first = code.at(self.out, code.word(self._by_row(GemmWord.C_M_TABLE), 0))
+        within = builder.and_(builder.ptrtoint(first, WORD), code.int(LINE - 1))
+        reads = builder.or_(self.needs_scalars(), builder.not_(self.first))
+        return builder.and_(code.equal(within, 0), builder.not_(reads))
 
     def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
         """Ask for a tile of C in time for its store, unless that goes past the caches."""
@@ -152,6 +149,24 @@ class Result:
             address = code.at(self.out, code.word(table, n))
             for first, _, second in places:
                 code.prefetch(code.at(address, first if second is None else code.add(second, last)))
+
+    def ask_for_ends(
+        self, places: Sequence[Place], column: Value, columns: int, lanes: int, last: Value
+    ) -> None:
+        """Ask for the lines that are stored in parts, where others are stored past the caches: a
+        store that waits for memory holds up all that come after it. None from column `last` on."""
+        assert self.past is not None
+        code, end = self.code, (lanes - 1) * self.element.size
+        table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        exists = code.builder.icmp_signed("<=", code.add(column, columns), last)
+        with code.when(code.builder.and_(self.past, exists)):
+            for first, length, second in places:
+                assert length is not None and second is not None
+                with code.when(code.less(length, lanes)):
+                    for n in range(columns):
+                        address = code.at(self.out, code.word(table, n))
+                        for offset in (first, code.add(second, end)):
+                            code.prefetch(code.at(address, offset), write=True)
 
     def store(self, tile: Sums) -> None:
         """Overwrite C by a full tile, or add it: no scalars."""
@@ -172,10 +187,6 @@ class Result:
         """Overwrite C by a tile at its edge, of which perhaps only some columns are valid."""
         self._finishing(partial(self._store, tile, valid))
 
-    def put(self, sums: Sums, place: Callable[[int], Value]) -> None:
-        """Store a full tile elsewhere: where, for each of its columns."""
-        self._store(sums, place=place)
-
     def _finishing(self, store: Callable[..., None]) -> None:
         """Store, where there is an epilogue perhaps finishing."""
         if self.epilogue == "none":
@@ -195,7 +206,6 @@ class Result:
         adds: bool = False,
         finishes: bool = False,
         past: bool = False,
-        place: Callable[[int], Value] | None = None,
     ) -> None:
         code, (sums, places, first, lanes) = self.code, tile
         vectors = len(places)
@@ -204,14 +214,14 @@ class Result:
         summed = Arithmetic(code, self.element.accumulator, lanes)
 
         def put(n: int, cells: Sequence[Cell]) -> None:
-            column = place(n) if place else code.at(self.out, code.word(table, n))
+            column = code.at(self.out, code.word(table, n))
             for vector, at, length, behind in cells:
                 target, total = code.at(column, at), sums[n * vectors + vector]
                 if adds:
                     total = summed.add(stored.load(target, length, behind=behind), total)
                 if finishes:
                     total = UNARY_FUNCTIONS[self.epilogue](summed, total)
-                if past:
+                if past and length is None:
                     stored.store_past_caches(total, target)
                 else:
                     stored.store(total, target, length, behind=behind)

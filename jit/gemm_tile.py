@@ -25,13 +25,11 @@ from llvmlite import ir
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.gemm_ahead import Ahead, Following
-from tensorop.jit.gemm_stage import Stage
 from tensorop.jit.lines import LINE
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride
 SEGMENT = 8  # steps of K between two errands: a few lines of memory each may be on their way
-SHORT_SEGMENT = 4  # the same where lines are stored: as few as possible should wait at a time
 LAG = 2  # segments after the last errand
 PER_BLOCK = 2  # columns to run errands for in a block of a batch-reduce
 UNROLL = 2  # steps of K in the loop of a segment, at least
@@ -241,12 +239,11 @@ class TileProduct:
         parts: Arithmetic,
         rows: Rows,
         columns: Columns,
-        turns: Sequence[Ahead | Following | Stage] = (),
-        segment: int = SEGMENT,
+        turns: Sequence[Ahead | Following] = (),
     ) -> None:
         """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them;
-        turns: what takes a turn in every segment of K, of so many steps."""
-        self.turns, self.segment = turns, segment
+        turns: what takes a turn in every segment of K."""
+        self.turns = turns
         self.code, self.vector, self.parts = vector.code, vector, parts
         self.scalar = Arithmetic(self.code, parts.element, 1)
         self.rows, self.columns = rows, columns
@@ -335,11 +332,11 @@ class TileProduct:
         """A block in segments of K, with the errands before the last but LAG of them."""
         code, columns = self.code, self.columns.columns
         if errand is not None:
-            with code.when(code.less(depth, self.segment * (columns + LAG))):
+            with code.when(code.less(depth, SEGMENT * (columns + LAG))):
                 errand(code.int(0), columns)
-        segments = code.builder.udiv(depth, code.int(self.segment))
+        segments = code.builder.udiv(depth, code.int(SEGMENT))
         begin = code.sub(segments, columns + LAG)
-        with code.reduce(code.sub(depth, code.mul(segments, self.segment)), values) as carried:
+        with code.reduce(code.sub(depth, code.mul(segments, SEGMENT)), values) as carried:
             carried.update(self._steps(carried.values, 1))
         with code.reduce(segments, carried.values) as outer:
             for each in self.turns:
@@ -349,7 +346,7 @@ class TileProduct:
                 due = code.builder.icmp_unsigned("<", column, code.int(columns))
                 with code.when(code.builder.and_(code.less(-1, begin), due)):
                     errand(column, 1)
-            with code.repeat(code.int(self.segment // unroll), outer.values) as carried:
+            with code.repeat(code.int(SEGMENT // unroll), outer.values) as carried:
                 carried.update(self._steps(carried.values, unroll))
             outer.update(carried.values)
         return outer.values

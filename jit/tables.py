@@ -34,7 +34,13 @@ def offsets(axis: Axis, tensor: int, itemsize: int) -> Words:
     for dimension in axis.dimensions:
         step = dimension.strides[tensor] * itemsize
         table = np.add.outer(table, np.arange(dimension.size, dtype=np.int64) * step).ravel()
-    return table
+    return turned(axis, table)
+
+
+def turned(axis: Axis, table: Words) -> Words:
+    """What is known of an axis' elements, in the order of its positions."""
+    by, length = axis.turned
+    return np.roll(table.reshape(-1, length), -by, axis=1).ravel() if by else table
 
 
 def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> tuple[Words, Words]:

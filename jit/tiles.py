@@ -16,6 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from tensorop.jit.elements import Element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
 
@@ -160,6 +161,16 @@ def choose_tile(
         found = {tile: found[tile] for tile in first} or found
     limit = _NEAR * min(found.values())
     return next(tile for tile, total in found.items() if total <= limit)
+
+
+def tallest_tile(target: Target, element: Element, m: int, n: int) -> Tile:
+    """The tile of the longest columns that are whole cache lines, of those that take hardly longer
+    than the best one for m rows and n columns."""
+    fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
+    found = {walk.tile: walk.cycles(m, n, False) for walk in fitting}
+    limit = _NEAR * min(found.values())
+    whole = [w for w in fitting if w.rows * element.size % LINE == 0 and found[w.tile] <= limit]
+    return max(whole or fitting[:1], key=lambda walk: walk.rows).tile
 
 
 def tile_of_columns(target: Target, element: Element, columns: int) -> Tile | None:

@@ -30,9 +30,9 @@ from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
+from tensorop.jit.gemm_abi import EPILOGUES, LONG_ROW, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE
-from tensorop.jit.tiles import Tile, choose_tile, tile_of_columns
+from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
@@ -44,14 +44,17 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.pairs import in_pairs
-from tensorop.optimizer.past import staged_block, tiles_leave_caches
+from tensorop.optimizer.past import in_lines, tiles_leave_caches
+from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
 MIN_KC = 32
 STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better
+WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
+TURNS = 8  # the same, where reading and writing memory take turns: shorter turns are better
 
 
 class Blocks(NamedTuple):
@@ -198,13 +201,12 @@ def blocked(
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
     store = _store(axes, op, rows, rows // tile.vectors, machine)
-    once = store == "columns" and blocks.kc >= axes[-1].size
-    past = once and tiles_leave_caches(op, axes[-3], rows, machine)
-    staged = staged_block(op, m_axis, (rows, tile.columns), min(blocks.mc, parts[0])) if past else 0
-    if staged:
-        blocks = blocks._replace(mc=staged)
-    if staged and share_m and m_axis.unit_run(op.out) < m:  # blocks begin and end with runs
-        parts = ceiling(parts[0], staged) * staged, parts[1]
+    together = rows // tile.vectors if store == "runs" else rows
+    once = store != "scatter" and blocks.kc >= axes[-1].size
+    past = once and tiles_leave_caches(op, axes[-3], together, machine)
+    turned = in_lines(op, axes[-3], machine) if past and op.tensors[op.out].begins else None
+    if turned is not None:
+        axes, store = (*axes[:-3], turned, *axes[-2:]), "runs"
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
@@ -213,6 +215,10 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
+    if past and ask0:
+        most = machine.l2 * 3 // 16 // (blocks.kc * kind.accumulator.size)
+        most = round(most * choice.scales[0])
+        blocks = blocks._replace(mc=min(blocks.mc, balanced(m, max(most, TURNS * rows), rows)))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -240,6 +246,7 @@ def blocked(
     note = (
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
         f"C stored {kernel.store}{', past the caches' * kernel.past}"
+        f"{', every {} rows turned by {}'.format(*turned.turned[::-1]) if turned else ''}"
         f"{', B read where it lies' * lies}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
@@ -302,10 +309,14 @@ def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int, lanes: int, machine:
 def _model_tile(op: TensorOp, machine: Machine) -> Tile:
     """The register tile, if no search has decided it."""
     m, n = op.size_of(DimType.M), op.size_of(DimType.N)
-    run = output_axis(op, DimType.M).unit_run(op.out)
-    whole = run % GemmKernel(op.dtype, 1, 1).lanes(machine.target) == 0
-    whole &= masks_stores(op.dtype, machine.target)
-    kind = element(op.dtype)
+    m_axis, lanes = output_axis(op, DimType.M), GemmKernel(op.dtype, 1, 1).lanes(machine.target)
+    run, kind = m_axis.unit_run(op.out), element(op.dtype)
+    written = run * kind.size >= LONG_ROW and bytes_of(op, op.out) >= WRITTEN * (
+        bytes_of(op, IN0) + bytes_of(op, IN1)
+    )
+    if written and tiles_leave_caches(op, m_axis, lanes, machine):
+        return tallest_tile(machine.target, kind, m, n)
+    whole = run % lanes == 0 and masks_stores(op.dtype, machine.target)
     tile = choose_tile(machine.target, kind, m, n, run, whole=whole)
     if run * tile.columns * kind.size < STRETCH:
         columns = _columns_together(op, machine)

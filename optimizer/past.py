@@ -9,56 +9,46 @@ from __future__ import annotations
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import LONG_ROW, STAGE
+from tensorop.jit.gemm_abi import LONG_ROW
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.window import are_alike, tabled_part
 from tensorop.schedule import Axis
 
 
 def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bool:
-    """Whether the tiles of a matrix product, of so many rows, are stored past the caches: whole
-    lines of an out that leaves them, if that begins with a line.
+    """Whether the tiles of a matrix product are stored past the caches: whole lines of an out that
+    leaves them, if that begins with a line.
 
     Parameters
     ----------
     m : Axis
-        All rows; those of a tile are consecutive in out.
+        All rows.
+    rows : int
+        Of a tile, where these are consecutive in out; or of a vector, of runs that are longer.
     """
     kind, out = element(op.dtype), op.out
     if kind.parts > 1 or kind.half or not kind.vectorises:
         return False
     run = m.unit_run(out)
     steps = [abs(d.strides[out]) for d in op.dimensions if abs(d.strides[out]) >= run]
+    if run < m.size:
+        steps.append(run)
     whole = not any(step * kind.size % LINE for step in (rows, *steps))
     return whole and leaves_caches(op, machine, sums_inside=True)
 
 
-def stage_run(op: TensorOp, m: Axis, tile: tuple[int, int], block: int) -> int:
-    """Elements of the rows of out that the full tiles of a block of M are stored as from their
-    kernel's stage; 0: the stage does not hold them, or rows are too short.
-
-    Parameters
-    ----------
-    m : Axis
-        What is tabled of M.
-    tile : (rows, columns)
-        The register tile in elements.
+def in_lines(op: TensorOp, m: Axis, machine: Machine) -> Axis | None:
+    """All rows of tiles that leave the caches, in an order in which vectors are whole lines of an
+    out that begins within one: stretches that lie side by side in it begin with the first element
+    of a line, and end with those before it. None where that cannot be, or is not worth it.
     """
-    (rows, columns), size, run = tile, element(op.dtype).size, m.unit_run(op.out)
-    even = run == m.size or block % run == 0 or run % block == 0
-    fits = block // rows * rows * columns * size <= STAGE
-    run = min(run, block)
-    return run if even and fits and run * size >= LONG_ROW else 0
-
-
-def staged_block(op: TensorOp, m: Axis, tile: tuple[int, int], most: int) -> int:
-    """The longest block of M, of at most so many positions, that has a `stage_run`; 0: none has."""
-    rows, columns = tile
-    largest = min(most, STAGE // (columns * element(op.dtype).size))
-    blocks = [min(most, m.size), balanced(m.size, largest, rows)]
-    blocks += range(largest // rows * rows, 0, -rows)
-    return next((block for block in blocks if stage_run(op, m, tile, block)), 0)
+    kind, begins = element(op.dtype), op.tensors[op.out].begins
+    run = tabled_part(m).unit_run(op.out)
+    by, left = divmod(-begins % LINE, kind.size)
+    whole = left == 0 and run * kind.size % LINE == 0 and run * kind.size >= LONG_ROW
+    stored = kind.part in machine.target.masked
+    return m._replace(turned=(by, run)) if whole and stored and are_alike(m) else None
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

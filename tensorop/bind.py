@@ -23,11 +23,10 @@ from tensorop.jit.kernel import Kernel
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, NodeKind
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks, two_runs
+from tensorop.jit.tables import Words, chunks, turned, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
-from tensorop.optimizer.past import stage_run
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
@@ -221,9 +220,6 @@ class _Binder(StagedWords):
             words[d.C_M_BEGIN] = self.image.keep(begin)
             if kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
-        if kernel.past:
-            tile, block = (kernel.rows(self.target), kernel.columns), self._block(m, call)
-            words[d.STAGE_RUN] = stage_run(self.op, self._tabled_axis(m), tile, block)
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         elif kernel.asks:
@@ -262,6 +258,7 @@ class _Binder(StagedWords):
             if 0 < step < LINE:
                 kept &= position // inner % d.size % (LINE // step) == 0
             inner *= d.size
+        kept = turned(axis, kept)
         return self._offsets(name, tensor)[kept], np.append(0, np.cumsum(kept))
 
     def _next_block(self, call: Call) -> int:

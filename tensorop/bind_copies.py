@@ -148,20 +148,22 @@ class CopyWords(ScheduleTables):
         consecutive."""
         t, kind = pack.tensor, self._element(pack.tensor)
         lanes, depth = (self._tabled_axis(x).dimensions for x in (pack.lanes, pack.depth))
+        by, _ = self._tabled_axis(pack.lanes).turned
         plain = kind.accumulator is kind and kind.parts == 1
         if not plain or len(lanes) < 2 or lanes[-1].strides[t] != 1:
             return 1
         *others, last = lanes
         count = min((abs(d.strides[t]) or last.size + 1 for d in depth), default=0)
-        whole = last.size % max(count, 1) == 0 and pack.width % max(count, 1) == 0
+        whole = all(size % max(count, 1) == 0 for size in (last.size, pack.width, by))
         if count < 2 or not whole or count * kind.size not in WIDE:
             return 1
         return 1 if any(d.strides[t] % count for d in (*others, *depth)) else count
 
     def _group(self, pack: Pack) -> int:
         """Lanes of a panel that belong to one run of the fastest dimension, wherever it starts."""
-        dims = self._tabled_axis(pack.lanes).dimensions
-        return gcd(pack.width, dims[-1].size) if dims else 1
+        axis = self._tabled_axis(pack.lanes)
+        dims, (by, _) = axis.dimensions, axis.turned
+        return gcd(pack.width, dims[-1].size, by) if dims else 1
 
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
@@ -251,7 +253,7 @@ class CopyWords(ScheduleTables):
         begin = np.searchsorted(np.sort(blocks)[records[:, 0]], panels)
         self._set_x(words, pack.lanes, (records, begin), pack.width, lanes[order])
         inside = np.arange(group, dtype=np.int64) * step
-        self._set_y(words, "", source[:group], inside)
+        self._set_y(words, "", source[:group] - source[0], inside)
         self._set_y_chunks(words, chunks(inside, step, vector, group), group)
 
 

@@ -2,8 +2,9 @@
 
 An `Executable` usually has a single stage; a first or last touch that no kernel call can hold is a
 stage of its own. Where its stages come from is a `Planner`'s business: the optimizer's
-(`planning.py`), or the disk's (`plans.py`). Executables are immutable, keep no scratch, and are
-shared by everybody who asks for the same operation.
+(`planning.py`), or the disk's (`plans.py`). Where whole cache lines of out are stored, an out that
+begins within a line is run by stages of its own. Executables are immutable, keep no scratch, and
+are shared by everybody who asks for the same operation.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy as np
 from tensorop.ir import REDUCTIONS, SCALED, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.kernel import Kernel
+from tensorop.jit.lines import LINE
 from tensorop.optimizer.machine import SHARE_WORK
-from tensorop.runnable import Operand, Runnable
+from tensorop.runnable import Operand, Runnable, address
 from tensorop.runtime import Bound, Prepared, Words, run, scalars
 from tensorop.threads import get_num_threads
 
@@ -41,13 +43,15 @@ class Stage(NamedTuple):
 
     bound: its words. addresses: of the kernels that these name. operands: which of the operands
     (the operation's, then the bias; NO_OPERAND) are its in0, in1, out and bias. scaled: alpha and
-    beta are its. kernels: their descriptions, of a stage that was not kept on disk.
+    beta are its. lines: it stores whole lines of out, if that begins with one. kernels: their
+    descriptions, of a stage that was not kept on disk.
     """
 
     bound: Bound
     addresses: Sequence[int]
     operands: tuple[int, int, int, int]
     scaled: bool
+    lines: bool
     kernels: tuple[Kernel, ...] = ()
 
 
@@ -63,6 +67,9 @@ class Planner(Protocol):
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """The schedules that these stages are made of."""
+
+    def of(self, op: TensorOp) -> Planner:
+        """What says the same of another operation."""
 
 
 class _Ready(NamedTuple):
@@ -84,7 +91,9 @@ class Executable:
     note = ""
     __slots__ = (
         "_adds",
+        "_begun",
         "_defaults",
+        "_lines",
         "_plan_for",
         "_planner",
         "_ready",
@@ -103,6 +112,7 @@ class Executable:
         self._scalar = scalar_type(op.dtype)
         self._defaults, self._adds = _words(1, 0, self._scalar), _words(1, 1, self._scalar)
         self._ready: dict[int, tuple[_Ready, ...]] = {}
+        self._lines, self._begun = False, dict[int, Executable]()
         self._stages(self.threads or get_num_threads())
 
     @property
@@ -116,7 +126,8 @@ class Executable:
         a call has several, or depends on what is in force."""
         threads = threads if self.threads is None else self.threads
         stages = self._stages(threads) if threads is not None else ()
-        return (stages[0].plan, stages[0].operands) if len(stages) == 1 else None
+        alone = len(stages) == 1 and not self._lines
+        return (stages[0].plan, stages[0].operands) if alone else None
 
     def run(
         self,
@@ -126,6 +137,9 @@ class Executable:
         bias: Operand | None = None,
     ) -> None:
         """As `Runnable.run`."""
+        if self._lines and (begins := address(arrays[-1]) % LINE):
+            self._beginning(begins).run(arrays, alpha, beta, bias)
+            return
         stages = self._ready.get(self.threads or get_num_threads())
         if stages is None:
             stages = self._stages(get_num_threads())
@@ -156,12 +170,24 @@ class Executable:
         if main not in SCALED and (alpha != 1 or beta not in ((0, 1) if self._reduces else (0,))):
             raise ValueError(f"{main} takes no alpha = {alpha!r} and beta = {beta!r}")
 
+    def _beginning(self, begins: int) -> Executable:
+        """What runs the operation into an out that begins so many bytes after a line does."""
+        found = self._begun.get(begins)
+        if found is None:
+            *inputs, out = self.op.tensors
+            op = self.op._replace(tensors=(*inputs, out._replace(begins=begins)))
+            made = Executable(op, self.threads, self._planner.of(op), self._plan_for)
+            found = self._begun.setdefault(begins, made)
+        return found
+
     def _stages(self, threads: int) -> tuple[_Ready, ...]:
         ready = self._ready.get(threads)
         if ready is None:
             # Without a lock, which a signal handler or a forked child might wait for in vain: two
             # threads may both plan, and the plans are the same.
-            made = [self._place(stage, threads) for stage in self._planner.stages(threads)]
+            stages = self._planner.stages(threads)
+            self._lines |= not self.op.tensors[-1].begins and any(s.lines for s in stages)
+            made = [self._place(stage, threads) for stage in stages]
             ready = self._ready.setdefault(threads, tuple(made))
         return ready
 

@@ -164,11 +164,13 @@ class Dimension(NamedTuple):
 
 class Tensor(NamedTuple):
     """An operand: its role (`in0`, `in1`, `out`, `bias`), its dtype name and whether it is read
-    conjugated."""
+    conjugated. begins: how many bytes of a cache line lie before its first element, where that
+    makes a difference."""
 
     role: str
     dtype: str
     conj: bool = False
+    begins: int = 0
 
 
 _TYPES = tuple(DimType)

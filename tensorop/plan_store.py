@@ -172,7 +172,7 @@ def _source() -> str:
 
 def _key(op: TensorOp, *more: object) -> bytes:
     """The operation without its names."""
-    tensors = [(t.dtype, t.conj) for t in op.tensors]
+    tensors = [(t.dtype, t.conj, t.begins) for t in op.tensors]
     dims = [f"{d.type}{d.exec}{d.size}{d.strides}" for d in op.dimensions]
     text = f"{op.first_touch} {op.main} {op.last_touch} {tensors} {dims} {more}"
     return store.hashed(text)
@@ -191,17 +191,18 @@ def _stage_record(stage: Stage) -> tuple[Any, ...]:
     # Most words are tables of offsets in even steps: their differences take a tenth of the space.
     steps = np.diff(words, prepend=np.int64(0))
     packed = (node, frame.tobytes(), zlib.compress(steps.tobytes(), 1), *plain)
-    return packed, list(map(repr, stage.kernels)), stage.operands, stage.scaled
+    kernels = list(map(repr, stage.kernels))
+    return packed, kernels, stage.operands, stage.scaled, stage.lines
 
 
 def _stages(record: bytes) -> tuple[Stage, ...] | None:
     target, stages = host_machine().target, []
-    for (node, frame, steps, *plain), kernels, operands, scaled in marshal.loads(record):
+    for (node, frame, steps, *plain), kernels, operands, scaled, lines in marshal.loads(record):
         addresses = [kept_address(kernel, target) for kernel in kernels]
         known = [address for address in addresses if address is not None]
         if len(known) < len(kernels):
             return None
         words = np.cumsum(np.frombuffer(zlib.decompress(steps), np.int64))
         bound = Bound(node, np.frombuffer(frame, np.int64), words, *plain)
-        stages.append(Stage(bound, known, operands, scaled))
+        stages.append(Stage(bound, known, operands, scaled, lines))
     return tuple(stages)

@@ -19,6 +19,7 @@ from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage,
 from tensorop.explain import describe, summary
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.library import kernel_address
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
@@ -61,6 +62,10 @@ class Planned:
         """As `Planner.schedules`."""
         return tuple([stage.schedule for stage in self._plan(threads)])
 
+    def of(self, op: TensorOp) -> Planned:
+        """As `Planner.of`."""
+        return Planned(op, self._optimize, self._choice)
+
     def _plan(self, threads: int) -> tuple[pipeline.Stage, ...]:
         planned = self._planned.get(threads)
         if planned is None:
@@ -74,7 +79,8 @@ class Planned:
         target = host_machine().target
         bound, kernels = bind(stage.schedule, target)
         addresses = [kernel_address(kernel, target) for kernel in kernels]
-        return Stage(bound, addresses, self._sources(stage), stage.main, kernels)
+        lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
+        return Stage(bound, addresses, self._sources(stage), stage.main, lines, kernels)
 
     def _sources(self, stage: pipeline.Stage) -> tuple[int, int, int, int]:
         """Positions of in0, in1, out and bias in the operands, of which the last is none."""

@@ -75,6 +75,10 @@ class _Kept:
         """As `Planner.schedules`."""
         return self._optimizer().schedules(threads)
 
+    def of(self, op: TensorOp) -> Planner:
+        """As `Planner.of`."""
+        return _Kept(op, self._threads)
+
     def _optimizer(self) -> Planner:
         if self._planned is None:
             self._planned = _planning().Planned(self.op)

@@ -18,11 +18,14 @@ class Axis(NamedTuple):
     """An ordered group of dimensions of one type, flattened: the last dimension runs fastest.
 
     name: how loops refer to it ("M", "N", "K", "BR", "C0", ...).
+    turned: (by, length) where every `length` positions, which lie side by side, begin with their
+    element `by` and end with the one before it.
     """
 
     name: str
     type: DimType
     dimensions: tuple[Dimension, ...]
+    turned: tuple[int, int] = (0, 1)
 
     @property
     def size(self) -> int:
@@ -33,6 +36,8 @@ class Axis(NamedTuple):
         dims = [d for d in self.dimensions if d.size > 1]
         if not dims:
             return 0
+        if self.turned[0]:
+            return None
         expected = dims[-1].strides[tensor]
         step = expected
         for d in reversed(dims):
@@ -140,6 +145,8 @@ class Schedule(NamedTuple):
         for axis in self.axes:
             if any(d.type != axis.type for d in axis.dimensions):
                 raise ValueError(f"axis {axis.name} mixes dimension types")
+            if axis.size % axis.turned[1]:
+                raise ValueError(f"axis {axis.name} is turned in parts that do not make it up")
         self._verify_body(self.body, {a.name: a.size for a in self.axes})
 
     def _verify_body(self, body: tuple[Step, ...], room: dict[str, int]) -> None:

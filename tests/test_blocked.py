@@ -23,10 +23,9 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
-from tensorop.optimizer import touch
+from tensorop.optimizer import touch, window
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.orient import orient
-from tensorop.optimizer.past import stage_run
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.asked import Asked, aligned
@@ -145,45 +144,81 @@ def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
     expected = b @ a
     room = np.empty(expected.size + 2 * LINE, np.float32)
     first = -room.ctypes.data % LINE // 4
-    for shift in (0, 1):
+    for shift in (0, 1, 4, 12):
         out = room[first + shift :][: expected.size].reshape(n, m)
         np.testing.assert_array_equal(plan(a, b, out=out), expected)
     np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("spec", "run"), [("kdm,nk->ndm", 2560), ("kdm,nk->dnm", 320)])
-def test_blocks_are_what_a_stage_holds(spec: str, run: int, threads: int) -> None:
-    """Whole runs of a column, or parts of one of even length."""
-    a, b = np.zeros((9, 8, 320), np.float32), np.zeros((4000, 9), np.float32)
-    schedule = tensorop.compile(spec, a, b, order="C", threads=threads).schedule
-    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
-    loops = [s for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "M"]
-    tile, m = (call.kernel.rows(current_target()), call.kernel.columns), schedule.axis("M")
-    if not call.kernel.past:
-        pytest.skip("no tile is whole lines")
-    assert all(loop.block % loops[-1].block == 0 for loop in loops)
-    assert m.unit_run(schedule.op.out) == run
-    rows = stage_run(schedule.op, m, tile, loops[-1].block)
-    assert rows == min(run, loops[-1].block) and rows >= 128
-    assert stage_run(schedule.op, m, tile, 1 << 20) == 0
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+def test_rows_are_turned_where_out_begins_within_a_line(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks, windows and every way of packing."""
+    monkeypatch.setattr(window, "LONGEST", 1 << 10)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    rng = np.random.default_rng(threads)
+    size, kinds = numpy_dtype(dtype).itemsize, set()
+    if size not in TINY.target.masked:
+        pytest.skip("no masks to store parts of vectors with")
+    for _ in range(40):
+        run = [int(n) for n in (rng.choice([1, 2, 4, 16]), rng.choice([128, 256, 320, 640]))]
+        sizes = [int(rng.integers(1, 4)), *run[:: int(rng.choice([1, -1]))]]
+        n, k, shift = (int(x) for x in rng.integers(1, (90, 20, LINE // size)))
+        inside = prod(sizes)
+        strides = [[0] * 5 for _ in range(3)]
+        for tensor, own in ((0, [0, 1, 2, 4]), (1, [3, 4])):
+            step = 1
+            for i in rng.permutation(own):
+                strides[tensor][i] = step
+                step *= [*sizes, n, k][i]
+        strides[2] = [sizes[1] * sizes[2], sizes[2], 1, inside, 0]
+        types = (DimType.M,) * 3 + (DimType.N, DimType.K)
+        rows = zip(types, [*sizes, n, k], zip(*strides, strict=True), strict=True)
+        tensors = (
+            Tensor("in0", dtype),
+            Tensor("in1", dtype),
+            Tensor("out", dtype, begins=shift * size),
+        )
+        dims = tuple(Dimension(*row) for row in rows if row[1] > 1)
+        op = TensorOp(tensors, dims, Primitive.GEMM)
+        if not op.of_type(DimType.K):
+            continue
+        room = np.zeros(inside * n + 2 * LINE, numpy_dtype(dtype))
+        first = -room.ctypes.data % LINE // size + shift
+        in0, in1 = (rng.integers(-4, 5, x).astype(room.dtype) for x in (inside * k, n * k))
+        schedule = five_loops.blocked(op, TINY, threads, False)
+        by, length = schedule.axis("M").turned
+        assert by in (0, LINE // size - shift)
+        packs = [s for _, s in schedule.steps() if isinstance(s, Pack) and s.tensor == 0]
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        assert call.kernel.past or not by
+        if by:
+            mode = pack_kernel(schedule, packs[0], TINY.target).mode
+            anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
+            kinds |= {mode, length, anew}
+        does_the_same(op, schedule, [in0, in1, room[first : first + inside * n]], threads)
+        assert not room[:first].any() and not room[first + inside * n :].any()
+    assert {"along", "across", True, False} <= kinds and len(kinds) > 6
 
 
-@pytest.mark.parametrize("begins", [0, 4])
+@pytest.mark.parametrize("begins", [0, 4, 12])
 def test_whole_lines_are_stored_past_the_caches(
     begins: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever out begins: without such stores all of its lines but those at the ends of rows, and
-    in the columns that fill no tile, stay as they were."""
+    """Wherever out begins: without such stores all of its vectors but those at the ends of rows,
+    and in the columns that fill no tile, stay as they were."""
     m, n, k = 320, 50, 5
     sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
     dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
-    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    out = Tensor("out", "float32", begins=4 * begins)
+    tensors = (Tensor("in0", "float32"), Tensor("in1", "float32"), out)
     op = TensorOp(tensors, dims, Primitive.GEMM)
     schedule = five_loops.blocked(op, TINY, 1, False)
     (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
     if not call.kernel.past:
-        pytest.skip("no tile is whole lines")
+        pytest.skip("nothing is stored past the caches")
     rng = np.random.default_rng(0)
     a, b, room = (aligned(rng.integers(1, 5, size)) for size in (m * k, n * k, m * n + LINE))
     out = room[begins : begins + m * n]
@@ -191,8 +226,9 @@ def test_whole_lines_are_stored_past_the_caches(
     out[:] = np.nan
     Asked(a).execute(schedule, [a, b, out])
     columns = n // call.kernel.columns * call.kernel.columns
-    ends = m // (LINE // 4) - (begins > 0)
-    assert np.isnan(out).sum() == columns * ends * (LINE // 4)
+    lanes = call.kernel.lanes(TINY.target)
+    whole = m // lanes - (begins % lanes > 0)
+    assert np.isnan(out).sum() == columns * whole * lanes
     monkeypatch.undo()
     Asked(a).execute(schedule, [a, b, out])
     expected = b.reshape(n, k) @ a.reshape(k, m)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tensorop import planning
 from tensorop.executable import Executable
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.lines import LINE
+from tensorop.optimizer.machine import host_machine
 from tensorop.plans import plan_for, plan_for_operation
 from tensorop.threads import threads
 from tests.strategies import COMMON_DTYPES, Case, cases, examples
@@ -84,3 +86,31 @@ def test_planning_may_be_interrupted_by_the_same_call(monkeypatch: pytest.Monkey
     assert not left
     np.testing.assert_array_equal(out, a)
     np.testing.assert_array_equal(inside, a)
+
+
+def test_an_out_that_begins_within_a_line_is_planned_for_once() -> None:
+    """Where tiles are whole lines that are stored past the caches; by who planned the operation."""
+    told: list[int] = []
+
+    class Told(planning.Planned):
+        def of(self, op: TensorOp) -> planning.Planned:
+            told.append(op.tensors[-1].begins)
+            return super().of(op)
+
+    m, n, k = 1024, host_machine().l3 // 4096, 3
+    sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, tuple(Dimension(*side) for side in sides), Primitive.GEMM)
+    plan = Executable(op, 1, Told(op), plan_for)
+    if "past the caches" not in str(plan.schedules[0].notes):
+        pytest.skip("nothing is stored past the caches")
+    assert plan.single(1) is None
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((k, m), (n, k)))
+    room = np.empty(n * m + 32, np.float32)
+    first = -room.ctypes.data % LINE // 4
+    for shift in (0, 4, 4, 12, 16):
+        out = room[first + shift :][: n * m].reshape(n, m)
+        plan.run([a, b, out], 2, 0)
+        np.testing.assert_array_equal(out, 2 * (b @ a))
+    assert told == [16, 48]

@@ -122,6 +122,10 @@ def test_schedule_steps_and_axes() -> None:
             schedule()._replace(axes=(Axis("M", T.M, (M, N)), AXES[2])),
             "axis M mixes dimension types",
         ),
+        (
+            schedule()._replace(axes=(AXES[0]._replace(turned=(1, 3)), *AXES[1:])),
+            "axis M is turned in parts",
+        ),
     ],
 )
 def test_schedule_verify_names_what_is_broken(broken: Schedule, message: str) -> None:

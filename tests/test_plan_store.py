@@ -74,6 +74,25 @@ def test_the_second_process_plans_nothing(tmp_path: Path) -> None:
     assert first == second
 
 
+def test_an_out_that_begins_within_a_line(tmp_path: Path) -> None:
+    """It has stages of its own on disk."""
+    program = """
+import sys
+import numpy as np, tensorop
+from tensorop.optimizer.machine import host_machine
+n = host_machine().l3 // 4096
+a, b = np.ones((3, n), np.float32), np.ones((3, 1024), np.float32)
+room = np.empty(1024 * n + 32, np.float32)
+first = -room.ctypes.data % 64 // 4
+for shift in (0, 4):
+    out = room[first + shift :][: 1024 * n].reshape(n, 1024)
+    tensorop.einsum("kn,km->nm", a, b, out=out)
+    assert (out == 3).all()
+print("tensorop.planning" in sys.modules)
+"""
+    assert [run(tmp_path, program) for _ in range(2)] == [["True"], ["False"]]
+
+
 def test_what_one_process_did_not_plan_another_adds(tmp_path: Path) -> None:
     """Also if both begin with the same file, and end one after the other."""
     program = """
