@@ -145,9 +145,10 @@ class _MacroKernel:
             across, along = code.mul(self.n, self.b_column), code.mul(self.k, self.b_step)
             b = (GemmWord.B_NEXT, self.b, code.max(across, along))
             a = (GemmWord.A_NEXT, self.a, code.mul(self.k, self.a_step))
+            c = (GemmWord.C_NEXT, self.result.out, self.word(GemmWord.C_BYTES))
             blocks = [
                 (code.at(address, self.word(word)), length)
-                for word, address, length in (a, b)[: kernel.asks]
+                for word, address, length in (a, b, c)[: kernel.asks]
             ]
             return Following(code, blocks, turns)
         records = code.pointer(code.descriptor, GemmWord.AHEAD)

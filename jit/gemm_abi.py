@@ -28,8 +28,9 @@ class GemmWord(IntEnum):
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
     AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks, packed operands).
-    A_NEXT, B_NEXT: from this block of an operand to one of the same size that is asked for
-    meanwhile (direct, asks; batch-reduce: a block of B without gaps, 0 for none).
+    A_NEXT, B_NEXT, C_NEXT: from this block of an operand, or of C, to one of the same size that is
+    asked for meanwhile (direct, asks; batch-reduce: a block of B without gaps, 0 for none).
+    C_BYTES: from the first to the last of such a block of C.
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
     absolute position; a block starts at a multiple of them (not store="columns").
@@ -57,7 +58,9 @@ class GemmWord(IntEnum):
     B_NEXT = 14
     AHEAD = 15
     A_NEXT = 16
-    WORDS = 17
+    C_NEXT = 17
+    C_BYTES = 18
+    WORDS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ class GemmKernel:
     dtype: of C; A and B too, but packed half types are float32.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
-    asks: of so many operands the block that comes next is asked for meanwhile (A packed, or direct
-    where no batch-reduce is).
+    asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
+    (A packed, or direct where no batch-reduce is).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks.
     past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row

@@ -1,4 +1,4 @@
-"""Which inputs of a matrix product are asked for while it multiplies (`jit/gemm_ahead.py`)."""
+"""Which tensors of a matrix product are asked for while it multiplies (`jit/gemm_ahead.py`)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ OFTEN = 640  # products of an element that take 16 times as long as reading it f
 
 
 def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
-    """Whether an input comes from beyond L2, and is multiplied by so few `partners` of the other
-    side that the time to read it shows."""
+    """Whether a tensor comes from beyond L2, and takes part in so few products, `partners` for each
+    element, that the time to read it shows."""
     held = op.reached(tensor) * element(op.tensors[tensor].dtype).size
     return held > machine.l2 and partners <= OFTEN
 
 
 def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine) -> int:
-    """Of how many inputs the part that the next call of a kernel reads, where it lies, is asked
-    for: of in1 only with in0. Such parts move, have few gaps, and L2 holds two; those of at most a
-    page the hardware follows from one to the next.
+    """Of how many tensors the part that the next call of a kernel takes, where it lies, is asked
+    for: of in1 only with in0, and of out, whose lines are read before they are written, only with
+    both. Such parts move, have few gaps, and L2 holds two; those of at most a page the hardware
+    follows from one to the next.
 
     Parameters
     ----------
@@ -32,11 +33,12 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
     """
     m, n, k = kernel
     asked = 0
-    for tensor, side, partners in ((0, m, n), (1, n, m)):
-        count = side.size * k.size
-        reach = max(abs(d.strides[tensor]) * d.size for d in (side, k))
+    for tensor, sides, partners in ((0, (m, k), n), (1, (n, k), m), (2, (m, n), k)):
+        count = sides[0].size * sides[1].size
+        reach = max(abs(d.strides[tensor]) * d.size for d in sides)
         fits = PAGE < count * element(op.dtype).size <= machine.l2 // 2
         moves = op.reached(tensor) > count and reach <= DENSE * count
-        if fits and moves and is_slow(op, tensor, partners.size, machine):
+        follows = tensor < 2 or asked == tensor
+        if follows and fits and moves and is_slow(op, tensor, partners.size, machine):
             asked = tensor + 1
     return asked

@@ -223,7 +223,10 @@ class _Binder(StagedWords):
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))
         elif kernel.asks:
-            words[d.A_NEXT], words[d.B_NEXT] = (self._following(call, t) for t in (0, 1))
+            nexts = [self._following(call, t) for t in range(3)]
+            words[d.A_NEXT], words[d.B_NEXT], words[d.C_NEXT] = nexts
+            reach = [self._block(name, call) * abs(self._step(name, out)) for name in (m, n)]
+            words[d.C_BYTES] = max(reach)
         return words
 
     def _ahead_words(self, call: Call) -> Words:

@@ -159,9 +159,9 @@ def test_what_is_packed_though_many_are_alike(spec: str, n: int, m: int) -> None
     assert "which lie end to end" not in explained
 
 
-@pytest.mark.parametrize("tensor", [0, 1])
+@pytest.mark.parametrize("tensor", [0, 1, 2])
 def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line of an input of a batch but those of its first item; of columns, which tiles ask
+    """Every line of a tensor of a batch but those of its first item; of columns, which tiles ask
     for, too, all but the first tile's."""
     items, m, n, k = 9, 48, 40, 32
     dims = (
@@ -176,7 +176,7 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 20)
     schedule = optimise(op, machine, 1, Choice(regime="nest"))
     kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
-    assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [2]
+    assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [3]
     rng = np.random.default_rng(0)
     buffers = [aligned(rng.integers(-4, 5, items * size)) for size in (m * k, n * k, m * n)]
     a, b = (buffers[t].reshape(items, *shape) for t, shape in enumerate(((k, m), (n, k))))
@@ -186,7 +186,7 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     asked.execute(schedule, buffers)
     np.testing.assert_array_equal(buffers[2].reshape(items, n, m), expected)
     lines = np.flatnonzero(asked.lines[:-1])
-    item = (m, n)[tensor] * k * 4 // LINE
+    item = (m * k, n * k, m * n)[tensor] * 4 // LINE
     assert lines[lines >= item].tolist() == [*range(item, items * item)]
     assert tensor == 1 or lines[0] == item
 
