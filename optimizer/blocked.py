@@ -14,6 +14,9 @@ Block sizes follow from the caches: an mc x kc block of in0 takes half of L2, a 
 its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same,
 because in0 streams past it, but asked for in time; and a long kc means few passes over out.
 
+Where in0 is a single block, it is packed once, and blocks of in1 are short: the next one is asked
+for while this one is multiplied, if L2 holds both.
+
 Where K is a single block and consecutive in in1, the columns of a tile are as good where they lie:
 each is read from L1 by all of a block of M, as a panel would be, and nothing is packed of in1.
 
@@ -54,7 +57,7 @@ MIN_KC = 32
 STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better
 WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
-TURNS = 8  # the same, where reading and writing memory take turns: shorter turns are better
+TURNS = 8  # panels of a block that are enough where packing and the product take turns
 
 
 class Blocks(NamedTuple):
@@ -202,12 +205,15 @@ def blocked(
     blocks = blocks._replace(mc=min(blocks.mc, local))
     store = _store(axes, op, rows, rows // tile.vectors, machine)
     together = rows // tile.vectors if store == "runs" else rows
-    once = store != "scatter" and blocks.kc >= axes[-1].size
-    past = once and tiles_leave_caches(op, axes[-3], together, machine)
+    whole = store != "scatter" and blocks.kc >= axes[-1].size
+    past = whole and tiles_leave_caches(op, axes[-3], together, machine)
     turned = in_lines(op, axes[-3], machine) if past and op.tensors[op.out].begins else None
     if turned is not None:
         axes, store = (*axes[:-3], turned, *axes[-2:]), "runs"
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
+    if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
+        nc = _turn(machine, n, tile.columns, blocks.kc * kind.accumulator.size, choice.scales[1])
+        blocks = blocks._replace(nc=min(blocks.nc, nc))
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
         not choice.rows_first and _asked(op, tensor, blocks, (parts[0], n, k), machine)
@@ -216,9 +222,8 @@ def blocked(
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
     if past and ask0:
-        most = machine.l2 * 3 // 16 // (blocks.kc * kind.accumulator.size)
-        most = round(most * choice.scales[0])
-        blocks = blocks._replace(mc=min(blocks.mc, balanced(m, max(most, TURNS * rows), rows)))
+        mc = _turn(machine, m, rows, blocks.kc * kind.accumulator.size, choice.scales[0])
+        blocks = blocks._replace(mc=min(blocks.mc, mc))
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -235,7 +240,8 @@ def blocked(
     pack0 = Pack(IN0, "M", rows, "K", ask0)
     pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1),)
     if inner_threads == 1:
-        body = _alone(blocks, pack0, pack1, call, rows_first=bool(choice.rows_first))
+        once = blocks.mc >= m and blocks.kc >= k
+        body = _alone(blocks, once, pack0, pack1, call, rows_first=bool(choice.rows_first))
     elif share_m:
         body = _share_m(blocks, parts[0], pack0, pack1, call, inner_threads)
     else:
@@ -250,6 +256,13 @@ def blocked(
         f"{', B read where it lies' * lies}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
+
+
+def _turn(machine: Machine, size: int, lanes: int, depth: int, scale: float) -> int:
+    """The block of an axis of panels of so many lanes, and bytes of depth, where packing reads
+    memory in turns with the product: short turns, but with enough panels."""
+    most = round(machine.l2 * 3 / 16 / depth * scale)
+    return balanced(size, max(most, TURNS * lanes), lanes)
 
 
 def _asked(
@@ -354,8 +367,11 @@ def _part(size: int, lanes: int, threads: int) -> int:
 
 
 def _alone(
-    b: Blocks, pack0: Pack, pack1: tuple[Pack, ...], call: Call, *, rows_first: bool
+    b: Blocks, once: bool, pack0: Pack, pack1: tuple[Pack, ...], call: Call, *, rows_first: bool
 ) -> tuple[Step, ...]:
+    """once: in0 is a single block, and packed once and for all."""
+    if once:
+        return (pack0, Loop("N", b.nc, ExecType.SEQ, (*pack1, call)))
     if rows_first:
         rows: tuple[Step, ...] = (pack0, Loop("N", b.nc, ExecType.SEQ, (*pack1, call)))
         return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, rows),)),)

@@ -441,3 +441,21 @@ def test_a_long_run_of_a_larger_out_is_not_cut() -> None:
     inner, read, rest = _rows_of(op(n=8, k=48))
     assert (read, inner * rest) == (96, 64)
     assert inner < 64
+
+
+def test_an_operand_of_a_single_block_is_packed_once() -> None:
+    """And the other one in short blocks, of which the next one is asked for."""
+    machine = TINY._replace(l1=8 << 10, l2=256 << 10, l3=8 << 20)
+    dims = (
+        Dimension(DimType.M, 96, (1, 0, 1)),
+        Dimension(DimType.N, 30_000, (0, 1, 96)),
+        Dimension(DimType.K, 40, (96, 30_000, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    pack, loop = five_loops.blocked(op, machine, 1, False).body
+    assert isinstance(pack, Pack) and pack.tensor == 0
+    assert isinstance(loop, Loop) and loop.axis == "N"
+    ahead, _ = loop.body
+    assert isinstance(ahead, Pack) and ahead.ahead
+    assert loop.block * 40 * 4 <= machine.l2 // 4
