@@ -203,13 +203,8 @@ def blocked(
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     blocks = blocks._replace(mc=min(blocks.mc, local))
-    store = _store(axes, op, rows, rows // tile.vectors, machine)
-    together = rows // tile.vectors if store == "runs" else rows
-    whole = store != "scatter" and blocks.kc >= axes[-1].size
-    past = whole and tiles_leave_caches(op, axes[-3], together, machine)
-    turned = in_lines(op, axes[-3], machine) if past and op.tensors[op.out].begins else None
-    if turned is not None:
-        axes, store = (*axes[:-3], turned, *axes[-2:]), "runs"
+    stored = _stored(op, axes, rows, rows // tile.vectors, blocks.kc, machine)
+    axes = (*axes[:-3], stored.rows, *axes[-2:])
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
         nc = _turn(machine, n, tile.columns, blocks.kc * kind.accumulator.size, choice.scales[1])
@@ -221,7 +216,7 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
-    if past and ask0:
+    if stored.past and ask0:
         mc = _turn(machine, m, rows, blocks.kc * kind.accumulator.size, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
     kernel = GemmKernel(
@@ -230,11 +225,11 @@ def blocked(
         tile.columns,
         "packed",
         "consecutive" if lies else "packed",
-        store,
+        stored.how,
         epilogue=epilogue_of(op),
         pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
         asks=ask0 + ask1,
-        past=past,
+        past=stored.past,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0)
@@ -249,10 +244,11 @@ def blocked(
     for axis in reversed(batch):
         how = ExecType.SHARED if batch_shared else ExecType.SEQ
         body = (Loop(axis.name, 1, how, body),)
+    by, length = stored.rows.turned
     note = (
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
         f"C stored {kernel.store}{', past the caches' * kernel.past}"
-        f"{', every {} rows turned by {}'.format(*turned.turned[::-1]) if turned else ''}"
+        f"{f', every {length} rows turned by {by}' if by else ''}"
         f"{', B read where it lies' * lies}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
@@ -309,14 +305,30 @@ def kernel_dtype(op: TensorOp) -> str:
     return f"u{op.dtype}" if unsigned else op.dtype
 
 
-def _store(axes: tuple[Axis, ...], op: TensorOp, rows: int, lanes: int, machine: Machine) -> Store:
-    """How tiles reach out: as columns where the rows of every panel are consecutive in it, as runs
-    where these are no shorter than vectors, which are then stored in two parts."""
-    m = next(a for a in axes if a.name == "M")
+class _Stored(NamedTuple):
+    """How tiles reach out, whether that is past the caches, and the rows in the order of that."""
+
+    how: Store
+    past: bool
+    rows: Axis
+
+
+def _stored(
+    op: TensorOp, axes: tuple[Axis, ...], rows: int, lanes: int, kc: int, machine: Machine
+) -> _Stored:
+    """As columns where the rows of every panel are consecutive in out, as runs where these are no
+    shorter than vectors, which are then stored in two parts."""
+    m, k = axes[-3], axes[-1]
     run = m.unit_run(op.out)
+    how: Store = "scatter"
     if run >= m.size or run % rows == 0:
-        return "columns"
-    return "runs" if run >= lanes and masks_stores(op.dtype, machine.target) else "scatter"
+        how = "columns"
+    elif run >= lanes and masks_stores(op.dtype, machine.target):
+        how = "runs"
+    whole = how != "scatter" and kc >= k.size
+    past = whole and tiles_leave_caches(op, m, lanes if how == "runs" else rows, machine)
+    turned = in_lines(op, m, machine) if past and op.tensors[op.out].begins else None
+    return _Stored(how, past, m) if turned is None else _Stored("runs", past, turned)
 
 
 def _model_tile(op: TensorOp, machine: Machine) -> Tile:
