@@ -17,10 +17,12 @@ from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.builder import Code
+from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
+from tensorop.jit.tiles import tiles
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import touch, window
@@ -459,3 +461,26 @@ def test_an_operand_of_a_single_block_is_packed_once() -> None:
     ahead, _ = loop.body
     assert isinstance(ahead, Pack) and ahead.ahead
     assert loop.block * 40 * 4 <= machine.l2 // 4
+
+
+def _outer(m: int, n: int, k: int) -> TensorOp:
+    """C = A B of columns of m, all of them dense."""
+    sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    return TensorOp(tensors, tuple(Dimension(*side) for side in sides), Primitive.GEMM)
+
+
+def test_where_much_is_written_tiles_are_tall_and_else_turns_are_short() -> None:
+    machine = TINY._replace(l1=32 << 10, l2=1 << 20, l3=8 << 20)
+    shapes = []
+    for m, n, k in ((4096, 1024, 16), (300_032, 24, 28)):
+        schedule = five_loops.blocked(_outer(m, n, k), machine, 1, False)
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        if current_target().vector_bytes < LINE:
+            pytest.skip("tiles of several vectors need not be whole lines")
+        assert call.kernel.past
+        shapes.append((call.kernel.vectors, call.kernel.columns))
+    assert shapes[0] == max(tiles(TINY.target, element("float32")), key=lambda t: t.vectors)
+    assert shapes[0] != shapes[1]
+    blocks = [s.block for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "M"]
+    assert 8 * call.kernel.rows(TINY.target) <= blocks[-1] <= machine.l2 // 4 // (28 * 4)
