@@ -9,7 +9,7 @@ pairs (jit/copy_pairs.py): X is consecutive in the target but for the element of
     is put beside each: bfloat16, into panels of pairs.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
     transposed in registers and written along Y; into more than the caches hold, by way of a stage
-    and past them (jit/copy_staged.py).
+    and past them (jit/copy_staged.py), and a few channels as whole vectors (jit/copy_channels.py).
 
 A pack is a copy into panels: its target tables count from the block, and the last panel, where it
 is not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are
@@ -25,6 +25,7 @@ from tensorop.jit.copy_abi import CopyKernel, CopyMode
 from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
+from tensorop.jit.copy_channels import Channels
 from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
 from tensorop.jit.copy_staged import Staged
@@ -53,7 +54,11 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
         kernel.squares,
     )
     code = Code(target, kernel.name)
-    block = FORMS[kernel.mode](code, mover)
+    block = _block(code, mover, kernel)
     block.pad_last_panel()
     block.copy()
     return code.finish()
+
+
+def _block(code: Code, mover: Mover, kernel: CopyKernel) -> Block:
+    return Channels(code, mover, kernel) if kernel.channels else FORMS[kernel.mode](code, mover)

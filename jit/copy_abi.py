@@ -102,6 +102,9 @@ class CopyKernel:
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector
     that is stored holds a column of all of them.
+    channels: columns of a tile, or (joins) its rows, where they are few and lie beside one another
+    in the source, or in the target: then a tile has as many vectors, of so many bytes, on both
+    sides (staged).
     """
 
     source: str
@@ -111,15 +114,27 @@ class CopyKernel:
     planar: bool = False
     tile: int = LARGEST_TILE
     squares: int = 1
+    channels: int = 0
+    joins: bool = False
+    vector: int = 0
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
         lanes = self.carried().lanes(target)
+        if self.channels:
+            return self.along if self.joins else self.channels
         return lanes if self.mode in ALONG else min(lanes, self.tile)
 
     def rows(self, target: Target) -> int:
         """Across, the longest chunk of Y."""
+        if self.channels:
+            return self.channels if self.joins else self.along
         return self.lanes(target) * self.squares
+
+    @property
+    def along(self) -> int:
+        """Positions of a vector of a channel."""
+        return self.vector // element(self.source).size
 
     def carried(self) -> Carried:
         """As what elements are moved.
@@ -151,5 +166,7 @@ class CopyKernel:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
         tile = f"{self.tile}" + f"x{self.tile * self.squares}" * (self.squares > 1)
+        if self.channels:
+            tile = f"_{'join' if self.joins else 'part'}{self.channels}_{8 * self.vector}"
         mode = self.mode if self.mode in ALONG else self.mode + tile
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

@@ -2,9 +2,8 @@
 
 The pixels of an image hold red, green and blue of a point; the planes of a network's input hold all
 of red, then all of green: vectors of both lie in memory, so nothing is gathered or scattered, and
-the rest is shuffles in registers. As many vectors as there are channels hold the same positions on
-both sides. An even number of channels is halved: what stands at even and at odd places is put
-together, or taken apart, alone. An odd number is merged vector by vector.
+the rest is shuffles in registers (jit/channels.py). As many vectors as there are channels hold the
+same positions on both sides.
 
 The last positions are moved once more together with some before them, so that no byte outside is
 touched; fewer than a vector has are moved one by one.
@@ -12,12 +11,11 @@ touched; fewer than a vector has are moved one by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import INT32, Code, Value
+from tensorop.jit.builder import Code, Value
+from tensorop.jit.channels import join, part
 from tensorop.jit.instructions import vector_type
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.target import Target
@@ -83,7 +81,7 @@ class Interleave:
         apart = [self._channel(source if self.kernel.joins else target, x, i) for i in channels]
         places = (apart, beside) if self.kernel.joins else (beside, apart)
         vectors = [code.load(place, self.vector) for place in places[0]]
-        moved = self._join(vectors) if self.kernel.joins else self._part(vectors)
+        moved = join(code, vectors) if self.kernel.joins else part(code, vectors)
         for vector, place in zip(moved, places[1], strict=True):
             code.store(vector, place)
 
@@ -96,60 +94,3 @@ class Interleave:
             else:
                 place = code.at(self._beside(source, x), i * self.kernel.size)
                 code.store(code.load(place, self.element), self._channel(target, x, i))
-
-    # shuffles
-
-    def _part(self, vectors: Sequence[Value]) -> list[Value]:
-        """The channels of vectors that follow one another."""
-        n, lanes = len(vectors), self.kernel.lanes
-        if n == 1:
-            return list(vectors)
-        if n % 2:
-            return [self._picked(vectors, [i * n + c for i in range(lanes)]) for c in range(n)]
-        pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
-        halves = [
-            self._part([self._shuffle(*pair, range(odd, 2 * lanes, 2)) for pair in pairs])
-            for odd in (0, 1)
-        ]
-        return [channel for pair in zip(*halves, strict=True) for channel in pair]
-
-    def _join(self, channels: Sequence[Value]) -> list[Value]:
-        """Vectors that follow one another, of channels."""
-        n, lanes = len(channels), self.kernel.lanes
-        if n == 1:
-            return list(channels)
-        if n % 2:
-            spots = [(i % n) * lanes + i // n for i in range(n * lanes)]
-            return [self._picked(channels, spots[i * lanes : (i + 1) * lanes]) for i in range(n)]
-        half = lanes // 2
-        joined = []
-        for pair in zip(self._join(channels[::2]), self._join(channels[1::2]), strict=True):
-            for first in (0, half):
-                turns = [i + side for i in range(first, first + half) for side in (0, lanes)]
-                joined.append(self._shuffle(*pair, turns))
-        return joined
-
-    def _picked(self, vectors: Sequence[Value], spots: Sequence[int]) -> Value:
-        """A vector of these elements of several vectors."""
-        lanes = self.kernel.lanes
-        owners = sorted({spot // lanes for spot in spots})
-        first, second = owners[0], owners[min(1, len(owners) - 1)]
-
-        def place(spot: int, base: int) -> int:
-            """Where a spot is, the vector `base` being the second of the two."""
-            return spot % lanes + (lanes if spot // lanes == base else 0)
-
-        picked = self._shuffle(
-            vectors[first],
-            vectors[second],
-            [place(s, second) if s // lanes in (first, second) else 0 for s in spots],
-        )
-        for owner in owners[2:]:
-            order = [lanes + s % lanes if s // lanes == owner else i for i, s in enumerate(spots)]
-            picked = self._shuffle(picked, vectors[owner], order)
-        return picked
-
-    def _shuffle(self, a: Value, b: Value, order: Sequence[int]) -> Value:
-        type_ = ir.VectorType(INT32, len(order))
-        mask = ir.Constant(type_, [ir.Constant(INT32, i) for i in order])
-        return self.code.builder.shuffle_vector(a, b, mask)

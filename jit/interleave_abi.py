@@ -30,19 +30,22 @@ class InterleaveKernel:
     apart from one another, each consecutive along X.
 
     size: bytes of an element, 1, 2, 4 or 8. channels: how many, at least 2. joins: they lie apart
-    in the source, and beside one another in the target; else the other way round.
+    in the source, and beside one another in the target; else the other way round. vector: bytes of
+    the vectors that are shuffled.
     """
 
     size: int
     channels: int
     joins: bool
+    vector: int = SEGMENT
 
     @property
     def lanes(self) -> int:
         """Positions of X that vectors of all channels hold."""
-        return SEGMENT // self.size
+        return self.vector // self.size
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        return f"{'join' if self.joins else 'part'}{self.channels}_{8 * self.size}"
+        what = "join" if self.joins else "part"
+        return f"{what}{self.channels}_{8 * self.size}_{8 * self.vector}"

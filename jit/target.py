@@ -51,6 +51,12 @@ class Target(NamedTuple):
         """Elements of the given size in one vector register, at least 1."""
         return max(1, self.vector_bytes // element_bytes)
 
+    def picks(self, element_bytes: int) -> int:
+        """Bytes of the vectors of which one instruction picks elements, from two registers and
+        wherever they lie in them; a segment where none does."""
+        picks = element_bytes > 1 or "+avx512vbmi" in self.features
+        return self.vector_bytes if self.free_masks and picks else SEGMENT
+
 
 # Features that the host must have, and the target, best first. A target takes its triple from the
 # host, and where it names no CPU, CPU and features.

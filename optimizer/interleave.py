@@ -10,14 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
+from tensorop.jit.channels import shuffled
 from tensorop.jit.elements import element
 from tensorop.jit.interleave_abi import InterleaveKernel
-from tensorop.jit.target import SEGMENT
+from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 MOST = 8  # channels: more make a tile that is worth transposing
 CALL = 1 << 16  # elements that one call moves
+STREAMS = 4  # channels that memory reads, or stores, at a time
+STREAM = 1 << 16  # bytes of a channel that is long
+NEAR = 1 << 10  # bytes of channels that are short
 IN, OUT = 0, 1
 
 
@@ -52,7 +56,17 @@ def channels_of(op: TensorOp) -> Channels | None:
     return None
 
 
-def interleaved(op: TensorOp, channels: Channels, threads: int) -> Schedule:
+def runs_on(op: TensorOp, channels: Channels) -> bool:
+    """Whether memory is fast without more ado: along every channel, if they are long, and no more
+    than it can follow at a time; or if they are short, and lie together on both sides."""
+    channel, position, joins = channels
+    length = position.size * element(op.dtype).size
+    if length >= STREAM:
+        return channel.size <= STREAMS
+    return channel.size * length <= NEAR and channel.strides[IN if joins else OUT] == position.size
+
+
+def interleaved(op: TensorOp, channels: Channels, target: Target, threads: int) -> Schedule:
     """The schedule of such a copy.
 
     Parameters
@@ -69,7 +83,10 @@ def interleaved(op: TensorOp, channels: Channels, threads: int) -> Schedule:
         for name, dims in (("X", [position]), ("Y", rows), ("E", [channel]))
     )
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(others)]
-    kernel = InterleaveKernel(element(op.dtype).size, channel.size, joins)
+    size = element(op.dtype).size
+    vector = shuffled(target, size, channel.size)
+    vector = vector if vector <= position.size * size else SEGMENT
+    kernel = InterleaveKernel(size, channel.size, joins, vector)
     body: tuple[Step, ...] = (Call(kernel, (IN, OUT), ("X", "Y", "E")),)
     columns = balanced(position.size, CALL // channel.size, 64)
     count = max(1, CALL // (channel.size * columns))

@@ -15,13 +15,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from math import prod
+from math import gcd, prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode
 from tensorop.jit.elements import element
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
+from tensorop.optimizer.interleave import MOST
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.regions import regions
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
@@ -33,6 +34,10 @@ RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
 FAR = 1 << 11, 256  # bytes of X and positions of Y that are enough of rows that only memory holds
+SETS = 1 << 12  # bytes between lines that go into one set of L1: a page, or multiples of one
+WAYS = 8  # lines that a set of L1 holds
+SMALL = 8  # lanes of tiles whose rows a set holds
+WORD_BYTES = 8
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
@@ -45,21 +50,23 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     op : TensorOp
         Fused; all C.
     """
-    size = element(op.dtype).size
-    held = prod(d.size for d in op.dimensions) * size
-    # Half of a cache: source and target together are more than it holds. An eighth of L3: others
-    # use it, too.
-    huge = held > machine.l3 // 2
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
-        return _rows(op, threads, huge)
-    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
-    if huge or (held > near and _run(op) * size >= LONG_RUN):
-        staged = _staged(op, machine, threads)
-        if staged is not None:
-            return staged
+        return _rows(op, threads, _is_huge(op, machine))
+    found = staged(op, machine, threads)
+    if found is not None:
+        return found
     x, y, rest = _grouped(op, (FULL, FULL), LONGEST)
     kernel = _tiled(op, "across", x.unit_run(IN), y.unit_run(OUT), machine.target)
     return _blocked(op, kernel, (x, y), rest, (BLOCK, BLOCK), threads)
+
+
+def _is_huge(op: TensorOp, machine: Machine) -> bool:
+    """Whether source and target together are more than the last cache holds."""
+    return _bytes(op) > machine.l3 // 2
+
+
+def _bytes(op: TensorOp) -> int:
+    return prod(d.size for d in op.dimensions) * element(op.dtype).size
 
 
 def _rows(op: TensorOp, threads: int, huge: bool) -> Schedule:
@@ -101,9 +108,15 @@ def _blocked(
     return windowed(Schedule(op, (*outer, x, y), body, threads, notes=(_note(kernel, x, y),)))
 
 
-def _staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
-    """Region by region, in the order of the target; None where there are no runs in it."""
+def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
+    """Region by region, in the order of the target; None where the caches hold all, or there are no
+    runs in the target."""
     size, vector = element(op.dtype).size, machine.target.vector_bytes
+    # An eighth of L3: others use it, too.
+    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
+    worthwhile = _bytes(op) > near and _run(op) * size >= LONG_RUN
+    if not worthwhile and not _is_huge(op, machine):
+        return None
     found = regions(op.dimensions, size, vector, min(STAGE, machine.l1))
     if found is None:
         return None
@@ -111,7 +124,12 @@ def _staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     op = op.with_dimensions((*rest, *found.y, *found.x))
     x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
     columns, rows = min(x.unit_run(IN), found.columns), min(y.unit_run(OUT), found.rows)
-    kernel = _tiled(op, "staged", columns, rows, machine.target)
+    kernel = _channels(op, (x, y), (columns, rows), machine.target)
+    if kernel is None:
+        kernel = _tiled(op, "staged", columns, rows, machine.target)
+        if kernel.rows(machine.target) > _rows_held(y, size):
+            # Small ones, of which the next one finds the lines of its rows still there.
+            kernel = replace(kernel, tile=LARGEST_TILE if size == 1 else SMALL, squares=1)
     body: tuple[Step, ...] = (Call(kernel, (IN, OUT), ("X", "Y")),)
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     blocks = [*((axis, 1) for axis in outer), (y, found.rows), (x, found.columns)]
@@ -162,6 +180,31 @@ def _tile(*runs: int) -> int:
     return next(
         (n for n in (LARGEST_TILE, 8) if n <= shortest), 4 if shortest == 4 else LARGEST_TILE
     )
+
+
+def _channels(
+    op: TensorOp, sides: tuple[Axis, Axis], runs: tuple[int, int], target: Target
+) -> CopyKernel | None:
+    """The kernel for tiles of a few columns that lie beside one another in the source, or of a few
+    rows that do so in the target; None where they do not."""
+    size = element(op.dtype).size
+    if size > WORD_BYTES or _conjugates(op):
+        return None
+    for joins, run, other, tensor in ((False, *runs, IN), (True, *runs[::-1], OUT)):
+        positions = sides[0 if joins else 1].dimensions[-1]
+        beside = 1 < run <= MOST and positions.strides[tensor] == run
+        vector = next((n for n in (target.picks(size), SEGMENT) if n <= other * size), 0)
+        if beside and vector:
+            return CopyKernel(
+                op.dtype, op.dtype, "staged", channels=run, joins=joins, vector=vector
+            )
+    return None
+
+
+def _rows_held(y: Axis, size: int) -> int:
+    """How many rows of the source L1 can hold at a time, of which a line each is read again."""
+    step = abs(y.dimensions[-1].strides[IN]) * size
+    return WAYS * SETS // gcd(step, SETS)
 
 
 def _squares(kernel: CopyKernel, run: int, target: Target) -> int:

@@ -26,7 +26,7 @@ from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
-from tensorop.optimizer.interleave import channels_of, interleaved
+from tensorop.optimizer.interleave import channels_of, interleaved, runs_on
 from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.machine import SHARE_WORK, Machine
 from tensorop.optimizer.nest import nest
@@ -34,7 +34,7 @@ from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import parallelise
-from tensorop.optimizer.permute import permute
+from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
@@ -136,7 +136,8 @@ def _scheduled(
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "interleave" and (channels := channels_of(op)) is not None:
-        return interleaved(op, channels, threads)
+        past = None if runs_on(op, channels) else staged(op, machine, threads)
+        return past or interleaved(op, channels, machine.target, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from math import prod
 from typing import NamedTuple
 
@@ -73,13 +73,14 @@ def regions(dims: Sequence[Dimension], size: int, vector: int, room: int) -> Reg
 
 
 def _filling(ways: list[list[Parts]], most: int) -> set[Parts]:
-    """Every part of one side, together with the largest two parts of the other side of which no
-    more than `most` positions are taken in."""
+    """Every part of one side, together with the largest three parts of the other side of which no
+    more than `most` positions are taken in: not all leave room for the lines that are free."""
     found: set[Parts] = set()
     for taken, others in (ways, reversed(ways)):
         for parts in taken:
             both = (tuple(map(max, parts, more)) for more in others)
-            found.update(islice((parts for parts in both if prod(parts) <= most), 2))
+            fitting = (fits for fits, _ in groupby(parts for parts in both if prod(parts) <= most))
+            found.update(islice(fitting, 3))
     return found
 
 

@@ -130,15 +130,24 @@ class StagedWords(CopyWords):
         def table(axis: Axis, tensor: int) -> Words:
             return offsets(axis, tensor, size)
 
-        def runs_of(at: Words, longest: int) -> tuple[Words, Words]:
-            records, begin = chunks(at, size, longest, len(at))
-            return reaching_back(records, size, longest, len(at)), begin
+        def runs_of(at: Words, longest: int, across: Words) -> tuple[Words, Words]:
+            """Chunks; positions of a channel are also broken where the channels of one are not
+            followed by those of the next."""
+            apart = np.zeros(len(at), np.int64)
+            if kernel.channels and longest == kernel.along:
+                broken = np.diff(across) != kernel.channels * size
+                apart[1:] = np.cumsum(broken) * (int(np.abs(at).max()) + 2 * size)
+            records, begin = chunks(at + apart, size, longest, len(at))
+            records = reaching_back(records, size, longest, len(at))
+            records[:, 1] = at[records[:, 0]]
+            return records, begin
 
         (x, y), staged = region, table(region.y, STAGE) + LINE
-        found = runs_of(table(x, SOURCE), kernel.lanes(self.target))
+        found = runs_of(table(x, SOURCE), kernel.lanes(self.target), table(x, STAGE))
         self._set_x(words, "", found, x.size, table(x, STAGE))
         self._set_y(words, "", table(y, SOURCE), staged)
-        self._set_y_chunks(words, runs_of(staged, kernel.rows(self.target)), y.size)
+        found = runs_of(staged, kernel.rows(self.target), table(y, SOURCE))
+        self._set_y_chunks(words, found, y.size)
         every = region.all(TARGET)
         run = every.unit_run(TARGET)
         runs = np.stack([table(every, STAGE) + LINE, table(every, TARGET)], axis=1)[::run]

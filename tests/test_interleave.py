@@ -12,12 +12,13 @@ import pytest
 import tensorop
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import Frame
+from tensorop.jit.channels import shuffled
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
-from tensorop.jit.target import Target
+from tensorop.jit.target import SEGMENT, Target, current_target
 from tensorop.optimizer.fuse import fuse
-from tensorop.optimizer.interleave import channels_of, interleaved
+from tensorop.optimizer.interleave import channels_of, interleaved, runs_on
 from tensorop.schedule import Call, Loop
 from tests.stream_calls import TARGETS, numpy_dtype
 from tests.test_gemm_kernel import CALL, guarded_bytes
@@ -62,11 +63,23 @@ def check(kernel: InterleaveKernel, target: Target, x: int, y: int, at_end: bool
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("channels", range(2, 9))
 def test_kernel(channels: int, size: int, joins: bool, target: Target) -> None:
-    kernel = InterleaveKernel(size, channels, joins)
-    lanes = kernel.lanes
-    for x in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 5 * lanes + 3):
-        for y in (1, 3):
-            check(kernel, target, max(1, x), y, at_end=bool(y % 2))
+    for vector in {SEGMENT, target.picks(size)}:
+        kernel = InterleaveKernel(size, channels, joins, vector)
+        lanes = kernel.lanes
+        for x in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 5 * lanes + 3):
+            for y in (1, 3):
+                check(kernel, target, max(1, x), y, at_end=bool(y % 2))
+
+
+def test_vectors_are_as_wide_as_pays() -> None:
+    """Of a segment of 8-byte elements, whatever the channels are, one shuffle makes a vector."""
+    wide = current_target()._replace(vector_bytes=64, free_masks=True, features="+avx512vbmi")
+    widths = {size: [shuffled(wide, size, n) for n in (2, 3, 4, 5, 7)] for size in (1, 2, 4, 8)}
+    assert widths[1] == widths[2] == [64] * 5
+    assert widths[4] == [64, 64, 64, 64, SEGMENT]
+    assert widths[8] == [64, SEGMENT, 64, SEGMENT, SEGMENT]
+    assert shuffled(wide._replace(features=""), 1, 3) == SEGMENT
+    assert shuffled(wide._replace(free_masks=False), 4, 3) == SEGMENT
 
 
 def copy_of(source: np.ndarray[Any, Any], out: np.ndarray[Any, Any], dtype: str) -> TensorOp:
@@ -123,9 +136,28 @@ def test_threads_share_it(shape: tuple[int, ...], shared: str) -> None:
     op = copy_of(source, np.moveaxis(planes, -2, -1), "uint8")
     channels = channels_of(op)
     assert channels is not None
-    schedule = interleaved(op, channels, 2)
+    target = current_target()
+    schedule = interleaved(op, channels, target, 2)
     schedule.verify()
     steps = [step for _, step in schedule.steps()]
     loops = {s.axis: s for s in steps if isinstance(s, Loop) and s.exec == ExecType.SHARED}
     assert 2 * loops[shared].block <= schedule.axis(shared).size
-    assert [s.kernel for s in steps if isinstance(s, Call)] == [InterleaveKernel(1, 3, False)]
+    kernel = InterleaveKernel(1, 3, False, shuffled(target, 1, 3))
+    assert [s.kernel for s in steps if isinstance(s, Call)] == [kernel]
+
+
+def test_what_memory_is_fast_along() -> None:
+    def fast(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+        source = np.empty(shape, "uint8")
+        out = np.empty([shape[axis] for axis in axes], "uint8")
+        op = copy_of(source, out.transpose([axes.index(i) for i in range(len(shape))]), "uint8")
+        channels = channels_of(op)
+        assert channels is not None
+        return runs_on(op, channels)
+
+    assert fast((3, 1 << 16), (1, 0))
+    assert not fast((3, 1 << 15), (1, 0))
+    assert not fast((5, 1 << 16), (1, 0))
+    assert fast((9, 200, 5), (0, 2, 1)) and fast((9, 5, 200), (0, 2, 1))
+    assert not fast((9, 300, 5), (0, 2, 1))
+    assert not fast((9, 200, 5), (2, 0, 1)) and not fast((5, 9, 200), (1, 2, 0))

@@ -99,6 +99,66 @@ def test_any_permutation(dtype: str, threads: int) -> None:
     assert staged > 20
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
+def test_channels_go_by_way_of_the_stage(dtype: str, threads: int) -> None:
+    """A few channels of many positions, other dimensions anywhere."""
+    rng = np.random.default_rng(threads)
+    kind = numpy_dtype(dtype)
+    kernels: Counter[tuple[bool, bool]] = Counter()
+    for trial in range(48):
+        channels, positions = int(rng.integers(2, 9)), int(rng.integers(10, 400))
+        others = [int(rng.integers(1, 12)) for _ in range(3)]
+        shape, axes = [
+            ((*others, positions, channels), (0, 2, 4, 1, 3)),
+            ((*others, positions, channels), (1, 4, 2, 0, 3)),
+            ((others[0], channels, *others[1:], positions), (2, 3, 0, 4, 1)),
+            ((channels, *others, positions), (3, 1, 2, 4, 0)),
+        ][trial % 4]
+        source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
+        memory = np.zeros(source.size + 16 * GUARD, kind)
+        first = GUARD + int(rng.integers(0, 16))
+        permuted = source.reshape(shape).transpose(axes)
+        out = memory[first : first + source.size].reshape(permuted.shape)
+        schedule = optimise(operation(permuted, out, dtype), SMALL, threads)
+        schedule.verify()
+        for _, step in schedule.steps():
+            if isinstance(step, Call) and isinstance(step.kernel, CopyKernel):
+                kernels[step.kernel.channels > 0, step.kernel.joins] += 1
+        expected = memory.view(np.uint8).copy()
+        place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
+        expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
+        execute(schedule, [source, memory[first:]], threads)
+        np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str((shape, axes)))
+    assert kernels[True, False] > 8 and kernels[True, True] > 8
+
+
+@pytest.mark.parametrize(
+    ("dtype", "columns", "tile"),
+    [("float32", 1024, 8), ("float32", 1000, 16), ("int16", 2048, 8), ("uint8", 4096, 16)],
+)
+def test_tiles_are_small_where_their_rows_share_a_set_of_lines(
+    dtype: str, columns: int, tile: int
+) -> None:
+    rng = np.random.default_rng(columns)
+    source = rng.integers(0, 100, (256, columns)).astype(dtype)
+    out = np.zeros((columns, 256), dtype)
+    machine = SMALL._replace(target=SMALL.target._replace(vector_bytes=64, masked=frozenset()))
+    schedule = permute(operation(source.T, out, dtype), machine, 1)
+    (kernel,) = (step.kernel for _, step in schedule.steps() if isinstance(step, Call))
+    assert isinstance(kernel, CopyKernel)
+    assert (kernel.mode, kernel.tile, kernel.squares) == ("staged", tile, 1)
+    execute(permute(operation(source.T, out, dtype), SMALL, 1), [source, out], 1)
+    np.testing.assert_array_equal(out, source.T)
+
+
+def test_matrices_as_large_as_the_stage_are_taken_in_parts() -> None:
+    """All of one would leave no room for the lines in front of its runs."""
+    source = np.zeros((300, 64, 64))
+    op = operation(source.transpose(0, 2, 1), np.zeros((300, 64, 64)), "float64")
+    assert modes_of(permute(op, HOST._replace(l1=1 << 15, l3=1 << 20), 1)) == {"staged"}
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
 @pytest.mark.parametrize(
     ("shape", "axes"),
