@@ -26,6 +26,7 @@ from tensorop.jit.copy_across import Across
 from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_channels import Channels
+from tensorop.jit.copy_digits import Digits
 from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
 from tensorop.jit.copy_staged import Staged
@@ -61,4 +62,6 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
 
 
 def _block(code: Code, mover: Mover, kernel: CopyKernel) -> Block:
+    if kernel.mode == "digits":
+        return Digits(code, mover, kernel)
     return Channels(code, mover, kernel) if kernel.channels else FORMS[kernel.mode](code, mover)

@@ -12,6 +12,7 @@ from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 STAGE = 1 << 16  # bytes at most of a region that is staged, with a line in front of every run
+TILE_WORDS = 2  # of a tile of digits: where it begins in the source, and in the target
 RUN_WORDS = 2  # of a run of a region: its offset in the stage, and in the target
 
 
@@ -35,6 +36,8 @@ class CopyDescriptor(IntEnum):
     WIDTH: lanes of a panel, 0 where nothing is padded; LANES_TARGET: offsets in the target by lane
     position; ROW: bytes of a row of a panel; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes
     and rows.
+    LOADS, STORES: offsets of the vectors of a tile (digits). There X_CHUNKS holds tiles of the
+    depth (TILE_WORDS); Y_SOURCE and Y_TARGET go by groups of lanes, of which a tile has one.
     """
 
     SOURCE_SLOT = 0
@@ -65,6 +68,8 @@ class CopyDescriptor(IntEnum):
     RUN_BYTES = 25
     ASKS = 26
     ASK_COUNT = 27
+    LOADS = 28
+    STORES = 29
 
 
 class Carried(NamedTuple):
@@ -86,7 +91,7 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "pairs", "across", "staged"]
+CopyMode = Literal["along", "rows", "pairs", "across", "staged", "digits"]
 ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "pairs"})
 
 
@@ -97,7 +102,7 @@ class CopyKernel:
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
     more than the caches hold (not conjugated), or pairs where two y are put side by side (bfloat16
     into a panel, in which a pair counts as a float32); else across, or staged where the target is
-    more than the caches hold.
+    more than the caches hold; or digits where many dimensions have few positions each.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector
@@ -105,6 +110,7 @@ class CopyKernel:
     channels: columns of a tile, or (joins) its rows, where they are few and lie beside one another
     in the source, or in the target: then a tile has as many vectors, of so many bytes, on both
     sides (staged).
+    order: of the digits of the place in a vector (digits; see jit/digits.py).
     """
 
     source: str
@@ -117,10 +123,13 @@ class CopyKernel:
     channels: int = 0
     joins: bool = False
     vector: int = 0
+    order: tuple[int, ...] = ()
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
         lanes = self.carried().lanes(target)
+        if self.mode == "digits":
+            return 1 << len(self.order)
         if self.channels:
             return self.along if self.joins else self.channels
         return lanes if self.mode in ALONG else min(lanes, self.tile)
@@ -169,4 +178,6 @@ class CopyKernel:
         if self.channels:
             tile = f"_{'join' if self.joins else 'part'}{self.channels}_{8 * self.vector}"
         mode = self.mode if self.mode in ALONG else self.mode + tile
+        if self.mode == "digits":
+            mode += "".join(f"_{digit}".replace("-1", "x") for digit in self.order)
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

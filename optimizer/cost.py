@@ -20,6 +20,7 @@ from tensorop.jit.gemm_abi import LONG_ROW, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
+from tensorop.optimizer.digits import tile_of
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
@@ -61,6 +62,7 @@ STORED = 4.0  # a vector of a finished column; CUT: where columns end within vec
 CUT = 11.5
 IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector
+NARROW = 4  # lanes of a panel of N that are stored together at least
 PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
 RUN = 4.4
 OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
@@ -382,6 +384,10 @@ def _packing(op: TensorOp, tensor: int, side: DimType, machine: Machine) -> floa
     unit = [d for d in op.dimensions if abs(d.strides[tensor]) == 1 and d.type != DimType.C]
     if not unit:
         return PICKED
+    axis, depth = output_axis(op, side), output_axis(op, DimType.K)
+    lanes = machine.lanes(op.dtype) if side == DimType.M else NARROW
+    if tile_of(axis, depth, tensor, lanes, element(op.dtype).parts) is not None:
+        return PACKED
     if unit[0].type != DimType.K and dims and unit[0] != dims[-1]:
         return OTHER + _far(op, tensor, machine) * element(op.dtype).size / LINE
     return PACKED + RUN / unit[0].size

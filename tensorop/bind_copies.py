@@ -20,6 +20,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
+from tensorop.optimizer.digits import Tile, sums, tile_of
 from tensorop.optimizer.pairs import lie_in_pairs
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
@@ -39,14 +40,15 @@ class _Packing(NamedTuple):
     way: `along` where the lanes are consecutive in the source (or nothing is), `across` where the
     depth is, `within` where another part of the lanes is than the fastest: lanes are then
     transposed with lanes. `pairs`: along, into panels of pairs; `across pairs` where these are
-    consecutive in the source. together: lanes that are moved as one wide element. group: see
-    `_group`.
+    consecutive in the source. `digits`: where dimensions are short, as tiles of their digits
+    (optimizer/digits.py). together: lanes that are moved as one wide element. group: see `_group`.
     """
 
     way: str
     together: int
     group: int
     kernel: CopyKernel
+    tile: Tile | None = None
 
 
 class CopyWords(ScheduleTables):
@@ -101,6 +103,11 @@ class CopyWords(ScheduleTables):
 
     def _moving(self, pack: Pack) -> _Packing:
         """How elements get into panels as they are, or as numbers of another type."""
+        digits = self._digits(pack)
+        if digits is not None:
+            kind = f"uint{8 * self._element(pack.tensor).part}"
+            kernel = CopyKernel(kind, kind, "digits", order=digits.order)
+            return _Packing("digits", 1, 1, kernel, digits)
         together, group = self._together(pack), self._group(pack)
         way = "across" if together > 1 else self._way(pack, group)
         run = pack.width // together if way == "across" else group
@@ -142,6 +149,17 @@ class CopyWords(ScheduleTables):
             return "within"
         return "along"
 
+    def _digits(self, pack: Pack) -> Tile | None:
+        """A tile of digits, where a vector that is read has some of both axes."""
+        t, kind = pack.tensor, self._element(pack.tensor)
+        if kind.accumulator is not kind or self.op.tensors[t].conj:
+            return None
+        lanes, depth = (self._tabled_axis(name) for name in (pack.lanes, pack.depth))
+        longest = self.target.lanes(kind.part)
+        tile = tile_of(lanes, depth, t, min(longest, pack.width & -pack.width), kind.parts)
+        alike = all(are_alike(self.schedule.axis(name)) for name in (pack.lanes, pack.depth))
+        return tile if tile and alike and tile.fits(self.panels[t].depth_block) else None
+
     def _together(self, pack: Pack) -> int:
         """How many lanes are moved as one wide element: those of a short dimension of consecutive
         elements, where the depth goes on right behind it. In wide elements it is the depth that is
@@ -167,9 +185,9 @@ class CopyWords(ScheduleTables):
 
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
-        way, count, _, kernel = self._packing(pack)
+        way, count, _, kernel, tile = self._packing(pack)
         size, kind = self._element(t).size, self._element(t).accumulator
-        step = kind.part if kernel.planar else kind.size
+        step = kind.part
         product = next(
             step
             for step in self.steps
@@ -186,6 +204,9 @@ class CopyWords(ScheduleTables):
         words[d.LANES_AXIS], words[d.DEPTH_AXIS] = AXIS_SLOTS[pack.lanes], AXIS_SLOTS[pack.depth]
         vector = kernel.lanes(self.target)
         read, deep = self._offsets(pack.lanes, t), self._offsets(pack.depth, t)
+        if tile is not None:
+            self._set_tiles(words, pack, tile, (read, deep), (lanes, depth))
+            return words
         if way in ("along", "pairs"):
             found = chunks(read, size, pack.width, pack.width)
             self._set_x(words, pack.lanes, found, pack.width, lanes)
@@ -211,6 +232,32 @@ class CopyWords(ScheduleTables):
             self._set_within(words, pack, lanes, step, vector)
             self._set_z(words, pack.depth, deep, depth)
         return words
+
+    def _set_tiles(
+        self,
+        words: Words,
+        pack: Pack,
+        tile: Tile,
+        source: tuple[Words, Words],
+        target: tuple[Words, Words],
+    ) -> None:
+        """Groups of lanes, and tiles of the depth of every block in the order of addresses."""
+        d, panels = CopyDescriptor, self.panels[pack.tensor]
+        (read, deep), (lanes, depth) = source, target
+        count = 1 << len(tile.order)
+        self._set_y(words, pack.lanes, read[::count], lanes[::count])
+        first = tile.starts(len(deep))
+        block = first // panels.depth_block
+        first = first[np.lexsort((deep[first], block))]
+        records = np.stack([deep[first], depth[first]], axis=1)
+        blocks = np.arange(-(-len(deep) // panels.depth_block) + 1)
+        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[pack.depth], panels.depth_block
+        words[d.X_CHUNKS] = self.image.keep(records)
+        words[d.X_BEGIN] = self.image.keep(np.searchsorted(np.sort(block), blocks))
+        size = self._element(pack.tensor).part
+        words[d.LOADS] = self.image.keep(tile.loads * size)
+        stores = [panels.plane if at is None else depth[at] - depth[0] for at in tile.leaving]
+        words[d.STORES] = self.image.keep(sums(np.array(stores, np.int64)))
 
     def _set_x(
         self, words: Words, name: str, found: tuple[Words, Words], granule: int, target: Words

@@ -21,7 +21,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
-from tensorop.jit.target import current_target
+from tensorop.jit.target import SEGMENT, current_target
 from tensorop.jit.tiles import tiles
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
@@ -338,6 +338,43 @@ def test_blocks_inside_touched_blocks_of_a_batch(
     assert both == 3
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int8", "complex64", "complex128", "float16"]
+)
+def test_digits_change_places(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many short dimensions in any order, as of the qubits of a state; also with gaps, blocks that
+    cut them, and some that are no power of two."""
+    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    rng = np.random.default_rng(threads)
+    modes = []
+    for trial in range(40):
+        types = [DimType.M] * 5 + [DimType.N] * 5 + [DimType.K] * int(rng.integers(4, 7))
+        sizes = [int(rng.choice((2, 2, 2, 2, 4, 6) if trial % 2 else (2,))) for _ in types]
+        strides = [[0] * len(types) for _ in range(3)]
+        buffers = []
+        for tensor in range(3):
+            step = 1
+            for i in rng.permutation([i for i, t in enumerate(types) if _PRESENT[t][tensor]]):
+                strides[tensor][i] = step
+                step *= sizes[i]
+                step += int(rng.integers(1, 5)) * (rng.random() < 0.05)
+            buffers.append(rng.integers(-4, 5, step).astype(numpy_dtype(dtype)))
+        rows = zip(types, sizes, zip(*strides, strict=True), strict=True)
+        tensors = tuple(Tensor(role, dtype) for role in ("in0", "in1", "out"))
+        op = TensorOp(tensors, tuple(Dimension(*row) for row in rows), Primitive.GEMM)
+        machine = TINY if trial % 4 else TINY._replace(l1=1 << 15, l2=1 << 20)
+        oriented = orient(op, 16)
+        schedule = five_loops.blocked(oriented.op, machine, threads, oriented.swapped)
+        packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
+        modes += [pack_kernel(schedule, pack, current_target()).mode for pack in packs]
+        does_the_same(op, schedule, buffers, threads)
+    if dtype == "float16":  # widened, one by one
+        assert "digits" not in modes
+    elif current_target().vector_bytes > SEGMENT:
+        assert modes.count("digits") > 5
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "complex64", "float16"])
 @pytest.mark.parametrize("together", [2, 3, 4, 8])
 def test_lanes_that_lie_together_are_packed_as_one(
@@ -365,7 +402,8 @@ def test_lanes_that_lie_together_are_packed_as_one(
         threads = int(rng.integers(1, 4))
         schedule = five_loops.blocked(op, TINY, threads, False)
         packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
-        wide += any(pack_kernel(schedule, pack, current_target()).source != dtype for pack in packs)
+        kernels = [pack_kernel(schedule, pack, current_target()) for pack in packs]
+        wide += any(k.source != dtype and k.mode != "digits" for k in kernels)
         expected = [x.copy() for x in buffers]
         reference.run(op, expected, 1, 0)
         execute(schedule, buffers, threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tensorop.ir import Dimension, DimType
 from tensorop.jit.abi import Frame
 from tensorop.jit.compiler import assembly
 from tensorop.jit.copy_abi import ALONG, CopyDescriptor, CopyKernel
+from tensorop.jit.digits import ELSEWHERE
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
@@ -219,6 +221,41 @@ def test_several_squares_at_a_time(dtype: str, squares: int, target: Target) -> 
     kernel = CopyKernel(dtype, dtype, "across", squares=squares)
     for seed, case in enumerate(CASES):
         check_copy(kernel, target, case, seed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+def test_copy_of_digits(dtype: str, target: Target) -> None:
+    """All tiles but the first, of all groups but the first, at guard pages."""
+    rng, groups, tiles = np.random.default_rng(0), 3, 4
+    for trial in range(10):
+        digits, size = int(rng.integers(1, 5)), np.dtype(dtype).itemsize
+        order = np.full(digits, ELSEWHERE)
+        stay = int(rng.integers(0, digits + 1))
+        order[rng.permutation(digits)[:stay]] = rng.permutation(digits)[:stay]
+        arrive, leaving = digits - stay, [i for i in range(digits) if i not in order]
+        kernel = CopyKernel(dtype, dtype, "digits", order=tuple(order.tolist()))
+        call, lanes, vectors = Call(kernel, target), 1 << digits, 1 << arrive
+        shape, at_end = (groups, tiles, vectors, lanes), trial % 2 == 0
+        source = call.memory(Slot.IN0, D.SOURCE_SLOT, prod(shape) * size, 1, at_end)
+        stored = call.memory(Slot.OUT, D.TARGET_SLOT, prod(shape) * size, 2, at_end)
+        source[:] = rng.integers(0, 256, source.size, np.uint8)
+        each = [np.arange(n) * prod(shape[i + 1 :]) * size for i, n in enumerate(shape[:3])]
+        call.words[[D.Y_SOURCE, D.Y_TARGET]] = call.keep(each[0]), call.keep(each[0])
+        call.words[D.X_CHUNKS] = call.keep(np.stack([each[1], each[1]], axis=1))
+        call.words[D.X_BEGIN], call.words[D.X_GRANULE] = call.keep(np.array([0, 1, tiles])), 8
+        call.words[[D.LOADS, D.STORES]] = call.keep(each[2]), call.keep(each[2])
+        call.block((8, 8), (lanes, (groups - 1) * lanes))
+        # The digits of a vector's number, then those of a place in it, the lowest one last.
+        read = source.view(dtype).reshape(groups, tiles, *(2,) * (arrive + digits))
+        places = [2 + arrive + digits - 1 - i for i in range(digits)]
+        numbers = iter(range(2 + arrive - 1, 1, -1))
+        after = [next(numbers) if i == ELSEWHERE else places[i] for i in order]
+        axes = (0, 1, *(places[i] for i in leaving[::-1]), *after[::-1])
+        expected = stored.view(dtype).reshape(shape).copy()
+        expected[1:, 1:] = read.transpose(axes).reshape(shape)[1:, 1:]
+        call.run()
+        np.testing.assert_array_equal(stored.view(dtype).reshape(shape), expected)
 
 
 @dataclass
