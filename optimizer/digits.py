@@ -40,6 +40,12 @@ class Tile(NamedTuple):
         """Whether blocks of the depth have whole tiles."""
         return all(block % (2 * weight) == 0 for weight in self.leaving if weight)
 
+    def stores(self, depth: Words, plane: int) -> Words:
+        """Where vectors begin in the target, as positions of the depth do; plane: from the real to
+        the imaginary parts."""
+        steps = [depth[weight] - depth[0] if weight else plane for weight in self.leaving]
+        return sums(np.array(steps, np.int64))
+
     def starts(self, size: int) -> Words:
         """The first positions of tiles, of so many."""
         at = np.arange(size, dtype=np.int64)

@@ -24,6 +24,7 @@ from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.interleave import MOST
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regions import regions
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
@@ -52,7 +53,7 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
         return _rows(op, threads, _is_huge(op, machine))
-    found = staged(op, machine, threads)
+    found = staged(op, machine, threads) or permute_digits(op, machine, threads)
     if found is not None:
         return found
     x, y, rest = _grouped(op, (FULL, FULL), LONGEST)

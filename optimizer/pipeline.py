@@ -35,6 +35,7 @@ from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute, staged
+from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regime import Regime, choose
 from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
@@ -136,8 +137,10 @@ def _scheduled(
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "interleave" and (channels := channels_of(op)) is not None:
-        past = None if runs_on(op, channels) else staged(op, machine, threads)
-        return past or interleaved(op, channels, machine.target, threads)
+        found = None if runs_on(op, channels) else staged(op, machine, threads)
+        if found is None and channels.position.size < machine.lanes(op.dtype):
+            found = permute_digits(op, machine, threads)
+        return found or interleaved(op, channels, machine.target, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:

@@ -20,7 +20,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
-from tensorop.optimizer.digits import Tile, sums, tile_of
+from tensorop.optimizer.digits import Tile, tile_of
 from tensorop.optimizer.pairs import lie_in_pairs
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
@@ -65,6 +65,15 @@ class CopyWords(ScheduleTables):
         words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(source), self._slot(target)
         self._set_y(words, y, self._offsets(y, source), self._offsets(y, target))
+        if call.kernel.mode == "digits":
+            lanes, deep = self._tabled_axis(y), self._tabled_axis(x)
+            tile = tile_of(lanes, deep, source, 1 << len(call.kernel.order), 1)
+            assert tile is not None
+            ways = [[self._offsets(name, t) for name in (y, x)] for t in call.tensors]
+            self._set_tiles(words, (y, x), tile, ways[0], ways[1], deep.size)
+            words[d.LOADS] = self.image.keep(tile.loads * size)
+            words[d.STORES] = self.image.keep(tile.stores(ways[1][1], 0))
+            return words
         granule, read, reached = (
             self._blocks_of(x),
             self._offsets(x, source),
@@ -205,7 +214,10 @@ class CopyWords(ScheduleTables):
         vector = kernel.lanes(self.target)
         read, deep = self._offsets(pack.lanes, t), self._offsets(pack.depth, t)
         if tile is not None:
-            self._set_tiles(words, pack, tile, (read, deep), (lanes, depth))
+            names, block = (pack.lanes, pack.depth), panels.depth_block
+            self._set_tiles(words, names, tile, [read, deep], [lanes, depth], block)
+            words[d.LOADS] = self.image.keep(tile.loads * kind.part)
+            words[d.STORES] = self.image.keep(tile.stores(depth, panels.plane))
             return words
         if way in ("along", "pairs"):
             found = chunks(read, size, pack.width, pack.width)
@@ -236,28 +248,24 @@ class CopyWords(ScheduleTables):
     def _set_tiles(
         self,
         words: Words,
-        pack: Pack,
+        names: tuple[str, str],
         tile: Tile,
-        source: tuple[Words, Words],
-        target: tuple[Words, Words],
+        source: list[Words],
+        target: list[Words],
+        granule: int,
     ) -> None:
         """Groups of lanes, and tiles of the depth of every block in the order of addresses."""
-        d, panels = CopyDescriptor, self.panels[pack.tensor]
-        (read, deep), (lanes, depth) = source, target
+        d, (read, deep), (lanes, depth) = CopyDescriptor, source, target
         count = 1 << len(tile.order)
-        self._set_y(words, pack.lanes, read[::count], lanes[::count])
+        self._set_y(words, names[0], read[::count], lanes[::count])
         first = tile.starts(len(deep))
-        block = first // panels.depth_block
+        block = first // granule
         first = first[np.lexsort((deep[first], block))]
         records = np.stack([deep[first], depth[first]], axis=1)
-        blocks = np.arange(-(-len(deep) // panels.depth_block) + 1)
-        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[pack.depth], panels.depth_block
+        blocks = np.arange(-(-len(deep) // granule) + 1)
+        words[d.X_AXIS], words[d.X_GRANULE] = AXIS_SLOTS[names[1]], granule
         words[d.X_CHUNKS] = self.image.keep(records)
         words[d.X_BEGIN] = self.image.keep(np.searchsorted(np.sort(block), blocks))
-        size = self._element(pack.tensor).part
-        words[d.LOADS] = self.image.keep(tile.loads * size)
-        stores = [panels.plane if at is None else depth[at] - depth[0] for at in tile.leaving]
-        words[d.STORES] = self.image.keep(sums(np.array(stores, np.int64)))
 
     def _set_x(
         self, words: Words, name: str, found: tuple[Words, Words], granule: int, target: Words

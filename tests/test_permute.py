@@ -133,6 +133,36 @@ def test_channels_go_by_way_of_the_stage(dtype: str, threads: int) -> None:
     assert kernels[True, False] > 8 and kernels[True, True] > 8
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64", "complex64"])
+def test_short_dimensions(dtype: str, threads: int) -> None:
+    """As of the qubits of a state; some are no power of two."""
+    rng = np.random.default_rng(threads)
+    kind = numpy_dtype(dtype)
+    modes: Counter[str] = Counter()
+    for trial in range(40):
+        rank = int(rng.integers(6, 17))
+        sizes = (2, 2, 2, 4, 3) if trial % 3 == 0 else (2,)
+        shape = [int(rng.choice(sizes)) for _ in range(rank)]
+        while prod(shape) > 100_000:
+            shape.pop()
+        axes = tuple(rng.permutation(len(shape)).tolist())
+        source = rng.integers(0, 256, prod(shape) * kind.itemsize, np.uint8).view(kind)
+        memory = np.zeros(source.size + 16 * GUARD, kind)
+        first = GUARD + int(rng.integers(0, 16))
+        permuted = source.reshape(shape).transpose(axes)
+        out = memory[first : first + source.size].reshape(permuted.shape)
+        schedule = optimise(operation(permuted, out, dtype), HOST, threads)
+        schedule.verify()
+        modes.update(modes_of(schedule))
+        expected = memory.view(np.uint8).copy()
+        place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
+        expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
+        execute(schedule, [source, memory[first:]], threads)
+        np.testing.assert_array_equal(memory.view(np.uint8), expected, err_msg=str((shape, axes)))
+    assert modes["digits"] > 5 or HOST.lanes(dtype) < 8
+
+
 @pytest.mark.parametrize(
     ("dtype", "columns", "tile"),
     [("float32", 1024, 8), ("float32", 1000, 16), ("int16", 2048, 8), ("uint8", 4096, 16)],
