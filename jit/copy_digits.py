@@ -12,9 +12,9 @@ from __future__ import annotations
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Code
-from tensorop.jit.copy_abi import TILE_WORDS, CopyDescriptor, CopyKernel
+from tensorop.jit.copy_abi import ELSEWHERE, TILE_WORDS, CopyDescriptor, CopyKernel
 from tensorop.jit.copy_block import Block
-from tensorop.jit.digits import ELSEWHERE, permuted
+from tensorop.jit.digits import permuted
 from tensorop.jit.mover import Mover
 
 

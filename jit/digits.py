@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from tensorop.jit.builder import INT32, Code, Value
-
-ELSEWHERE = -1  # a digit of the place in a vector that was none of it before
+from tensorop.jit.copy_abi import ELSEWHERE
 
 
 def permuted(code: Code, vectors: Sequence[Value], order: Sequence[int]) -> list[Value]:

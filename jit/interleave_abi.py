@@ -6,7 +6,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from tensorop.jit.target import SEGMENT
+from tensorop.jit.target import SEGMENT, Target
+
+WIDE = 3.0  # what a shuffle of a whole vector takes of that of a segment; it reads its order, too
+
+
+def shuffled(target: Target, size: int, channels: int) -> int:
+    """Bytes of the vectors that are best shuffled: the widest ones, or segments.
+
+    Parameters
+    ----------
+    size : bytes of an element
+    """
+
+    def steps(vector: int) -> float:
+        lanes, odd, halvings = vector // size, channels, 0
+        while odd % 2 == 0:
+            odd, halvings = odd // 2, halvings + 1
+        return (halvings + min(odd, lanes) - 1) / lanes
+
+    wide = target.picks(size)
+    return wide if WIDE * steps(wide) <= steps(SEGMENT) else SEGMENT
 
 
 class InterleaveWord(IntEnum):

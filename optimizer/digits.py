@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorop.jit.digits import ELSEWHERE
+from tensorop.jit.copy_abi import ELSEWHERE
 from tensorop.jit.tables import Words
 from tensorop.schedule import Axis
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.channels import shuffled
 from tensorop.jit.elements import element
-from tensorop.jit.interleave_abi import InterleaveKernel
+from tensorop.jit.interleave_abi import InterleaveKernel, shuffled
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step

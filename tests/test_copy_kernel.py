@@ -12,8 +12,7 @@ import pytest
 from tensorop.ir import Dimension, DimType
 from tensorop.jit.abi import Frame
 from tensorop.jit.compiler import assembly
-from tensorop.jit.copy_abi import ALONG, CopyDescriptor, CopyKernel
-from tensorop.jit.digits import ELSEWHERE
+from tensorop.jit.copy_abi import ALONG, ELSEWHERE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address

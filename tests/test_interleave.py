@@ -12,8 +12,7 @@ import pytest
 import tensorop
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import Frame
-from tensorop.jit.channels import shuffled
-from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
+from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord, shuffled
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import SEGMENT, Target, current_target
