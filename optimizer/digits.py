@@ -94,7 +94,7 @@ def _digits_of(axis: Axis, tensor: int, parts: int, deep: bool) -> list[_Digit]:
     found, weight = [], 1
     for d in reversed(axis.dimensions):
         part = 1
-        while d.size % (2 * part) == 0:
+        while part < d.size and d.size % (2 * part) == 0:
             found.append(_Digit(deep, weight * part, d.strides[tensor] * part * parts))
             part *= 2
         weight *= d.size
