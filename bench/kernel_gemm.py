@@ -97,6 +97,7 @@ def prepare(problem: Problem, target: Target) -> tuple[Run, object]:
     words = np.zeros(GemmWord.WORDS, np.int64)
     words[GemmWord.A_SLOT] = Slot.IN0 if kernel.a == "direct" else Slot.PACK0
     words[GemmWord.B_SLOT] = Slot.IN1 if kernel.b == "direct" else Slot.PACK1
+    words[GemmWord.C_SLOT] = Slot.OUT
     words[GemmWord.A_PANEL] = mr * k * size
     words[GemmWord.B_PANEL] = 0 if problem.one_panel else nr * k * size
     words[GemmWord.A_K], words[GemmWord.A_BR] = m * size, m * k * size

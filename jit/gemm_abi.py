@@ -24,7 +24,8 @@ EPILOGUES = frozenset(
 class GemmWord(IntEnum):
     """Descriptor of a GemmKernel. Strides are in bytes; tables hold byte offsets.
 
-    A_SLOT, B_SLOT: frame slots with the operands' block addresses (panels, or the data itself).
+    A_SLOT, B_SLOT, C_SLOT: frame slots with the block addresses of the operands (panels, or the
+    data itself) and of C.
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
     AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks, packed operands).
@@ -60,7 +61,8 @@ class GemmWord(IntEnum):
     A_NEXT = 16
     C_NEXT = 17
     C_BYTES = 18
-    WORDS = 19
+    C_SLOT = 19
+    WORDS = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord, Store
 from tensorop.jit.lines import LINE
-from tensorop.jit.slots import AxisSlot, Slot
+from tensorop.jit.slots import AxisSlot
 
 
 class Place(NamedTuple):
@@ -70,7 +70,7 @@ class Result:
     def __init__(self, code: Code, element: Element, epilogue: str, *, past: bool = False) -> None:
         self.code, self.element, self.epilogue = code, element, epilogue
         self.last = code.nonzero(code.word(code.frame, Frame.LAST))
-        self.out = code.pointer(code.frame, Slot.OUT)
+        self.out = code.pointer(code.frame, code.word(code.descriptor, GemmWord.C_SLOT))
         start = code.word(code.frame, Frame.START + AxisSlot.N)
         table = code.pointer(code.descriptor, GemmWord.C_N_TABLE)
         self.column_table = code.at(table, code.mul(start, WORD_BYTES))

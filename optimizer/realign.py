@@ -13,7 +13,7 @@ Multiplication", ACM TOMS 44 (2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import product
 from math import prod
@@ -41,10 +41,13 @@ LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.08  # times the least possible: not worth looking for better; NEW: for out, if new
 NEW = 1.25
 PIECES = 4  # of which L3 holds so many
-MOST = 1 << 28  # bytes of temporaries
+MOST = 1 << 28  # bytes of temporaries; KEPT: that a process keeps from call to call
+KEPT = 4 << 20
+MOST_LINKED = 2  # temporaries of a plan
 LONG_RUN = 256  # elements left together at least where tensors are cut into pieces for the cache
 LEAST_RUN = 64  # the same where whole ones would take more than MOST
 COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
+LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
 
@@ -132,6 +135,14 @@ class Realigned(NamedTuple):
             return 0, dims[0].size
         return chosen, blocks[chosen]
 
+    def links(self, machine: Machine) -> bool:
+        """Whether all of it is a single plan (`tensorop/linked.py`): an operation that is a single
+        schedule, in one piece, with temporaries that are kept from call to call."""
+        op, (along, block) = self.op, self.block(machine)
+        touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
+        whole = block >= op.dimensions[along].size and not element(op.dtype).half
+        return whole and not touched and len(self.orders) <= MOST_LINKED and self.held <= KEPT
+
     @property
     def held(self) -> int:
         """Bytes of all temporaries."""
@@ -199,7 +210,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if bound >= FREE * as_it_lies or above < NEAR_BEST:
         return as_given
     out_is_new &= above >= NEW
-    may_copy = COPY + bound < GAIN * as_it_lies
+    may_copy = LINK + bound < GAIN * as_it_lies
     if not may_copy and not out_is_new:
         return as_given._replace(cycles=as_it_lies)
     movable = range(len(op.tensors)) if may_copy else (op.out,)
@@ -208,7 +219,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     for candidate in _candidates(op, movable):
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         limit = min(least, GAIN * as_it_lies if copied else FREE * surely)
-        if len(copied) * COPY + bound >= limit:
+        if _begun(candidate, copied, machine) + bound >= limit:
             continue
         price = copying(candidate, copied)
         if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
@@ -253,21 +264,26 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
 
 
-def _copying(machine: Machine) -> Callable[[Realigned, Iterable[int]], float]:
+def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:
     """Cycles of copying some tensors of a candidate; a copy that several candidates of an operation
     have is looked at once."""
     known: dict[tuple[int, Order], float] = {}
 
-    def price(candidate: Realigned, copied: Iterable[int]) -> float:
-        total = 0.0
+    def price(candidate: Realigned, copied: Collection[int]) -> float:
+        total = _begun(candidate, copied, machine)
         for tensor in copied:
             key = tensor, candidate.orders[tensor]
             if key not in known:
-                known[key] = COPY + cycles(candidate.copy(tensor), machine)
+                known[key] = cycles(candidate.copy(tensor), machine)
             total += known[key]
         return total
 
     return price
+
+
+def _begun(candidate: Realigned, copied: Collection[int], machine: Machine) -> float:
+    """Cycles of copying some tensors of a candidate, whatever is moved."""
+    return len(copied) * (LINK if candidate.links(machine) else COPY)
 
 
 def _keeps_out(op: TensorOp) -> bool:

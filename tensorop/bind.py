@@ -1,27 +1,29 @@
-"""Bind a schedule to machine words: nodes for the driver, descriptors and tables for the kernels.
+"""Bind schedules to machine words: nodes for the driver, descriptors and tables for the kernels.
 
-In goes a `Schedule`, out come a `Bound` (runtime.py), which is data only, and the kernels that it
-names: no address is in it, and no kernel is loaded or compiled yet.
+In goes a `Schedule`, or several that run one after the other and hand on temporaries; out come a
+`Bound` (runtime.py), which is data only, and the kernels that it names: no address is in it, and no
+kernel is loaded or compiled yet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
 
 from tensorop.bind_staged import StagedWords, staged_copy
-from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS
+from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, Part
 from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
-from tensorop.jit.image import REFERENCE
+from tensorop.jit.image import REFERENCE, Image
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.lines import LINE
-from tensorop.jit.slots import AxisSlot, NodeKind
+from tensorop.jit.slots import AxisSlot, NodeKind, Slot
 from tensorop.jit.stream import StreamDescriptor
 from tensorop.jit.tables import Words, chunks, turned, two_runs
 from tensorop.jit.target import Target
@@ -44,39 +46,92 @@ def bind(schedule: Schedule, target: Target) -> tuple[Bound, tuple[Kernel, ...]]
     target : Target
         Instruction set of the kernels.
     """
-    binder = _Binder(schedule, target)
-    return binder.bound(), binder.image.kernels
+    return bind_chain([Part.alone(schedule)], {}, target)
+
+
+def bind_chain(
+    parts: Sequence[Part], temporaries: Mapping[Slot, int], target: Target
+) -> tuple[Bound, tuple[Kernel, ...]]:
+    """Write the words of schedules that run one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    temporaries : mapping of slot to size
+        Bytes of what some parts write and others read, in slots that no operand has.
+    target : Target
+        Instruction set of the kernels.
+    """
+    image = Image()
+    binders = [_Binder(part, target, image) for part in parts]
+    first = max(binders, key=lambda binder: binder.work())
+    node, frame = 0, np.zeros(Frame.WORDS, np.int64)
+    for binder in reversed(binders):
+        node = binder.body(node) if binder is first else binder.framed(first.frame_sizes(), node)
+    frame[Frame.FIRST] = frame[Frame.LAST] = 1
+    frame[Frame.SIZE : Frame.SIZE + len(AxisSlot)] = first.frame_sizes()
+    needed = dict(temporaries)
+    for binder in binders:
+        for slot, size in binder.scratch():
+            needed[slot] = max(size, needed.get(slot, 0))
+    used, slots = 0, []
+    for slot, size in sorted(needed.items()):
+        slots.append((int(slot), used))
+        used += -(-size // LINE) * LINE
+    return Bound(
+        node - REFERENCE,
+        frame,
+        image.words(),
+        used,
+        tuple(slots),
+        sum(binder.work() for binder in binders) >= LONG_WORK,
+        max(part.schedule.shares for part in parts),
+    ), image.kernels
 
 
 class _Binder(StagedWords):
     """Writes nodes, and the descriptors of the other kernels."""
 
-    def bound(self) -> Bound:
-        node = self._body(self.schedule.body, dict(self.sizes), False)
-        frame = np.zeros(Frame.WORDS, np.int64)
-        frame[Frame.FIRST] = frame[Frame.LAST] = 1
-        frame[Frame.SIZE : Frame.SIZE + len(AxisSlot)] = 1
+    def body(self, following: int = 0) -> int:
+        """Write the schedule: a reference to its first node. Another one follows on its last."""
+        return self._body(self.schedule.body, dict(self.sizes), False, following)
+
+    def framed(self, others: Words, following: int) -> int:
+        """The same, where the frame has the sizes of another schedule: loops of one step, one
+        around the other, set them."""
+        node, sizes = self.body(), self.frame_sizes()
+        *inner, outermost = np.flatnonzero(sizes != others).tolist() or [AxisSlot.X]
+        for axis in (*inner, outermost):
+            words = np.zeros(Node.WORDS, np.int64)
+            words[Node.KIND], words[Node.AXIS] = NodeKind.LOOP, axis
+            words[Node.EXTENT] = words[Node.BLOCK] = sizes[axis]
+            words[Node.CHILD], words[Node.NEXT] = node, following if axis == outermost else 0
+            node = self.image.keep(words)
+        return node
+
+    def frame_sizes(self) -> Words:
+        """Of every axis of the frame; 1 of those that the schedule does not have."""
+        sizes = np.ones(len(AxisSlot), np.int64)
         for name, size in self.sizes.items():
             if name in AXIS_SLOTS:
-                frame[Frame.SIZE + AXIS_SLOTS[name]] = size
-        used, slots = 0, []
-        for tensor, panels in sorted(self.panels.items()):
-            slots.append((int(PACK_SLOTS[tensor]), used))
-            used += panels.bytes * (self.schedule.shares if panels.private else 1)
-        work = self._work(self.schedule.body, dict(self.sizes))
-        return Bound(
-            node - REFERENCE,
-            frame,
-            self.image.words(),
-            used,
-            tuple(slots),
-            work >= LONG_WORK,
-            self.schedule.shares,
-        )
+                sizes[AXIS_SLOTS[name]] = size
+        return sizes
 
-    def _body(self, body: tuple[Step, ...], blocks: dict[str, int], region: bool) -> int:
+    def scratch(self) -> list[tuple[Slot, int]]:
+        """Bytes of panels, by the slots that they are in."""
+        return [
+            (PACK_SLOTS[tensor], panels.bytes * (self.schedule.shares if panels.private else 1))
+            for tensor, panels in self.panels.items()
+        ]
+
+    def work(self) -> int:
+        """Multiply-adds, or elements."""
+        return self._work(self.schedule.body, dict(self.sizes))
+
+    def _body(
+        self, body: tuple[Step, ...], blocks: dict[str, int], region: bool, following: int = 0
+    ) -> int:
         """Write a body, last step first; a reference to its first node."""
-        following = 0
         for step in reversed(body):
             if staged := staged_copy(step):
                 words = self._staged_words(*staged)
@@ -203,6 +258,7 @@ class _Binder(StagedWords):
                 words[panel] = self.panels[tensor].panel
             else:
                 words[slot] = self._slot(tensor)
+        words[d.C_SLOT] = self._slot(self.op.out)
         if kernel.a != "packed":
             words[d.A_K] = self._step(k, 0)
         if kernel.b != "packed":

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, ScheduleTables
+from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, Part, ScheduleTables
 from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, CopyDescriptor, CopyKernel
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit.image import Image
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.optimizer.digits import Tile, tile_of
@@ -31,7 +32,7 @@ MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does
 
 def pack_kernel(schedule: Schedule, pack: Pack, target: Target) -> CopyKernel:
     """The kernel that a pack of a schedule runs."""
-    return CopyWords(schedule, target)._packing(pack).kernel
+    return CopyWords(Part.alone(schedule), target, Image())._packing(pack).kernel
 
 
 class _Packing(NamedTuple):
@@ -54,8 +55,8 @@ class _Packing(NamedTuple):
 class CopyWords(ScheduleTables):
     """Writes the descriptors of copy kernels."""
 
-    def __init__(self, schedule: Schedule, target: Target) -> None:
-        super().__init__(schedule, target)
+    def __init__(self, part: Part, target: Target, image: Image) -> None:
+        super().__init__(part, target, image)
         self._packings: dict[Pack, _Packing] = {}
 
     def _copy_words(self, call: Call) -> Words:

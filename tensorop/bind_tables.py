@@ -34,7 +34,9 @@ AXIS_SLOTS = {
     "Z": AxisSlot.SPARE0,  # the regions of a staged copy
     "": AxisSlot.SPARE1,  # an axis that an operation does not have: one position
 }
+OPERANDS = (Slot.IN0, Slot.IN1)
 PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
+TEMPORARIES = (Slot.SPARE0, Slot.SPARE1)  # of what one part of a plan leaves to another
 _LINE = 64
 
 
@@ -56,12 +58,25 @@ class Panels(NamedTuple):
         return -(-total // _LINE) * _LINE
 
 
-class ScheduleTables:
-    """A schedule, and the tables made for it so far."""
+class Part(NamedTuple):
+    """A schedule, and the slots of the frame that its tensors are in, each input's and out's."""
 
-    def __init__(self, schedule: Schedule, target: Target) -> None:
+    schedule: Schedule
+    slots: tuple[Slot, ...]
+
+    @staticmethod
+    def alone(schedule: Schedule) -> Part:
+        """What runs on a call's operands."""
+        return Part(schedule, (*OPERANDS[: schedule.op.out], Slot.OUT))
+
+
+class ScheduleTables:
+    """A schedule, and the tables made for it so far, which an image gathers."""
+
+    def __init__(self, part: Part, target: Target, image: Image) -> None:
+        schedule = part.schedule
         self.schedule, self.target, self.op = schedule, target, schedule.op
-        self.image = Image()
+        self.image, self.slots = image, part.slots
         self.steps = [step for _, step in schedule.steps()]
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
@@ -120,9 +135,7 @@ class ScheduleTables:
         return element(self.op.tensors[tensor].dtype)
 
     def _slot(self, tensor: int) -> Slot:
-        if tensor == BIAS:
-            return Slot.AUX
-        return Slot.OUT if tensor == self.op.out else Slot(tensor)
+        return Slot.AUX if tensor == BIAS else self.slots[tensor]
 
     def _axis(self, name: str) -> Axis:
         return self.schedule.axis(name) if name else Axis("", DimType.C, ())

@@ -82,22 +82,23 @@ class Call:
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
-        self._plan, self._swaps = self._single_plan(None)
+        self._plan, self._swaps, _ = self._single_plan(None)
         scratch = 0 if self._plan is None else self._plan.scratch_bytes
         self._launch = None if self._plan is None or scratch else self._plan.launch
         self._chain = None if self._direct is not None else self._chained()
         self._seen = 0
 
-    def _single_plan(self, threads: int | None) -> tuple[Any, bool]:
-        """The plan that all of the call runs as it is, and whether it takes the operands exchanged:
-        for one or two operands, and so many threads in force (None: whatever is)."""
+    def _single_plan(self, threads: int | None) -> tuple[Any, bool, bool]:
+        """The plan that all of the call runs as it is, whether it takes the operands exchanged, and
+        whether it takes alpha and beta: for one or two operands, and so many threads in force
+        (None: whatever is)."""
         if self._direct is None or len(self.program.steps[0].inputs) > 2:
-            return None, False
+            return None, False, False
         single = plans.single_plan(self._executables[0], threads)
         if single is None:
-            return None, False
-        plan, (first, *_) = single
-        return plan, first == 1
+            return None, False, False
+        plan, (first, *_), scaled = single
+        return plan, first == 1, scaled
 
     def _chained(self) -> tuple[_Link, ...] | None:
         """Several small steps on the caller's own arrays, each a single plan: what runs them, one
@@ -112,7 +113,7 @@ class Call:
             single = plans.single_plan(executable)
             if single is None:
                 return None
-            plan, (first, *_) = single
+            plan, (first, *_), _ = single
             inputs = step.inputs[::-1] if first == 1 else step.inputs
             run = partial(plans.run, plan)
             chain.append(_Link(run, inputs[0], inputs[-1], step.size))
@@ -141,13 +142,11 @@ class Call:
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
         if self._seen == 1 or self._seen & (self._seen - 1) or large:
             return
-        plan, swaps, threads = self._plan, self._swaps, None
-        if plan is None:
-            threads = get_num_threads()
-            plan, swaps = self._single_plan(threads)
+        threads = None if self._plan is not None else get_num_threads()
+        plan, swaps, takes = self._single_plan(threads)
         if plan is None:
             return
-        factor = self._factor_bytes()
+        factor = self._factor_bytes() if takes else 0
         if scaled and not factor:
             return
         one, other = operands[0], operands[-1]

@@ -55,7 +55,6 @@ class Stage(NamedTuple):
     kernels: tuple[Kernel, ...] = ()
 
 
-Single = tuple[Prepared, tuple[int, int, int, int]]
 PlanFor = Callable[[TensorOp, int | None], Runnable]  # of an operation and a number of threads
 
 
@@ -71,9 +70,18 @@ class Planner(Protocol):
     def of(self, op: TensorOp) -> Planner:
         """What says the same of another operation."""
 
+    @property
+    def note(self) -> str:
+        """As `Runnable.note`."""
 
-class _Ready(NamedTuple):
-    """A stage that can be launched."""
+    @property
+    def scaled(self) -> Runnable:
+        """What runs the operation with an alpha or a beta, where no stage takes them."""
+
+
+class Single(NamedTuple):
+    """A stage that can be launched: its plan, the operands that are in0, in1, out and bias of that,
+    and whether it takes alpha and beta."""
 
     plan: Prepared
     operands: tuple[int, int, int, int]
@@ -88,7 +96,6 @@ class Executable:
     an alpha or a beta is one.
     """
 
-    note = ""
     __slots__ = (
         "_adds",
         "_begun",
@@ -111,23 +118,28 @@ class Executable:
         self._reduces = len(op.tensors) == 2 and op.main in REDUCTIONS
         self._scalar = scalar_type(op.dtype)
         self._defaults, self._adds = _words(1, 0, self._scalar), _words(1, 1, self._scalar)
-        self._ready: dict[int, tuple[_Ready, ...]] = {}
+        self._ready: dict[int, tuple[Single, ...]] = {}
         self._lines, self._begun = False, dict[int, Executable]()
         self._stages(self.threads or get_num_threads())
 
     @property
+    def note(self) -> str:
+        """As `Runnable.note`."""
+        return self._planner.note
+
+    @property
     def schedules(self) -> tuple[Schedule, ...]:
-        """The schedules for the setting of threads in force, one a stage."""
+        """The schedules for the setting of threads in force, in the order in which they run."""
         return self._planner.schedules(self.threads or get_num_threads())
 
     def single(self, threads: int | None) -> Single | None:
         """The one plan that every call without alpha and beta runs as it is, if so many threads are
-        in force (None: whatever is), and which operands are its in0, in1, out and bias; None where
-        a call has several, or depends on what is in force."""
+        in force (None: whatever is); None where a call has several, or depends on what is in
+        force."""
         threads = threads if self.threads is None else self.threads
         stages = self._stages(threads) if threads is not None else ()
         alone = len(stages) == 1 and not self._lines
-        return (stages[0].plan, stages[0].operands) if alone else None
+        return stages[0] if alone else None
 
     def run(
         self,
@@ -152,6 +164,9 @@ class Executable:
                 self._plan_for(_sum_of(self.op), self.threads).run(arrays, alpha, beta)
                 return
             self._check_scalars(alpha, beta)
+            if not any(stage.scaled for stage in stages) and (alpha != 1 or beta != 0):
+                self._planner.scaled.run(arrays, alpha, beta, bias)
+                return
             words = self._adds if alpha == beta == 1 else _scalars(alpha, beta, self._scalar)
         operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]
         for plan, (in0, in1, out, aux), scaled in stages:
@@ -180,7 +195,7 @@ class Executable:
             found = self._begun.setdefault(begins, made)
         return found
 
-    def _stages(self, threads: int) -> tuple[_Ready, ...]:
+    def _stages(self, threads: int) -> tuple[Single, ...]:
         ready = self._ready.get(threads)
         if ready is None:
             # Without a lock, which a signal handler or a forked child might wait for in vain: two
@@ -191,11 +206,11 @@ class Executable:
             ready = self._ready.setdefault(threads, tuple(made))
         return ready
 
-    def _place(self, stage: Stage, threads: int) -> _Ready:
+    def _place(self, stage: Stage, threads: int) -> Single:
         global _tables
         _tables += stage.bound.words.nbytes
         plan = stage.bound.placed(stage.addresses, threads, self._defaults)
-        return _Ready(plan, stage.operands, stage.scaled)
+        return Single(plan, stage.operands, stage.scaled)
 
 
 def _sum_of(op: TensorOp) -> TensorOp:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tensorop.debug import Level, show, wants
 from tensorop.ir import Dimension, ExecType, TensorOp
 from tensorop.optimizer.result import listing
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
@@ -21,6 +22,17 @@ def summary(op: TensorOp, schedules: Sequence[Schedule]) -> str:
     shares = max(schedule.shares for schedule in schedules)
     over = f"{op.main} in {op.dtype} over {listing(op.dimensions)}"
     return f"{over}: {', '.join(kernels)}, {shares} share{'s' if shares > 1 else ''}"
+
+
+def show_planned(op: TensorOp, schedules: Sequence[Schedule]) -> None:
+    """What the debug levels say of a new plan, and whether it is in order."""
+    if not wants(Level.PLAN):
+        return
+    for schedule in schedules:
+        schedule.verify()
+    show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
+    lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
+    show(Level.PASSES, lambda: "\n".join(lines))
 
 
 def describe(schedule: Schedule) -> Iterator[str]:

@@ -4,9 +4,9 @@ One file of `jit/store.py` for each machine and source of the library holds the 
 operations, bound but without addresses, and the orders of results that operations prefer. It is
 read when the first plan is made, and written when the process ends, with what others have written
 meanwhile; where that would be too much, the records go that were written first. Nothing that goes
-wrong here is an error: operations are then planned. What runs in several parts (rearranged,
-divided, widened) is planned in every process; its parts may be kept. Of processes that end at the
-same moment one may lose what the other has written.
+wrong here is an error: operations are then planned. What runs in several parts (rearranged
+and not linked, divided, widened) is planned in every process; its parts may be kept. Of processes
+that end at the same moment one may lose what the other has written.
 
 At the debug levels everything is planned, so that it can be shown.
 """
@@ -47,8 +47,8 @@ _room = MOST_NEW
 
 
 def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | None:
-    """The stages of an operation that is run as it lies, by one executable; None where they, or
-    kernels of theirs, are not kept.
+    """The stages of an operation that one executable runs; None where they, or kernels of theirs,
+    are not kept.
 
     Parameters
     ----------

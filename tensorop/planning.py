@@ -1,8 +1,8 @@
 """From a `TensorOp` to something that runs, by way of the optimizer; `plans.py` caches it.
 
 Usually that is an `Executable`, of one schedule for one setting of threads. Some operations run as
-several: with tensors in another order (`rearranged.py`), with a sum divided among threads
-(`divided.py`), or in float32 (`widened.py`).
+several: with tensors in another order (`linked.py`, `rearranged.py`), with a sum divided among
+threads (`divided.py`), or in float32 (`widened.py`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from math import prod
 
 from tensorop.bind import bind
 from tensorop.by_threads import ByThreads
-from tensorop.debug import Level, show, wants
 from tensorop.divided import DividedSum
 from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
-from tensorop.explain import describe, summary
+from tensorop.explain import show_planned
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.library import kernel_address
+from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.divide import LEAST_POINTS, divide
@@ -46,6 +46,8 @@ class Planned:
     optimize: else it is run as it is written. choice: decisions taken in place of the model's.
     """
 
+    note = ""
+
     def __init__(self, op: TensorOp, optimize: bool = True, choice: Choice = MODEL) -> None:
         self.op, self._optimize, self._choice = op, optimize, choice
         self._planned: dict[int, tuple[pipeline.Stage, ...]] = {}
@@ -55,7 +57,7 @@ class Planned:
         made of them, and planned anew for the few who ask to see them."""
         planned = self._plan(threads)
         self._planned.pop(threads, None)
-        _show(self.op, [stage.schedule for stage in planned])
+        show_planned(self.op, [stage.schedule for stage in planned])
         return tuple([self._bound(stage) for stage in planned])
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
@@ -65,6 +67,11 @@ class Planned:
     def of(self, op: TensorOp) -> Planned:
         """As `Planner.of`."""
         return Planned(op, self._optimize, self._choice)
+
+    @property
+    def scaled(self) -> Runnable:
+        """As `Planner.scaled`: the main stage takes them."""
+        raise NotImplementedError
 
     def _plan(self, threads: int) -> tuple[pipeline.Stage, ...]:
         planned = self._planned.get(threads)
@@ -95,24 +102,13 @@ class Planned:
         return in0, in1, count - 1, bias
 
 
-def _show(op: TensorOp, schedules: list[Schedule]) -> None:
-    """What the debug levels say of a new plan, and whether it is in order."""
-    if not wants(Level.PLAN):
-        return
-    for schedule in schedules:
-        schedule.verify()
-    show(Level.PLAN, lambda: f"tensorop: {summary(op, schedules)}")
-    lines = (f"  {line}" for schedule in schedules for line in describe(schedule))
-    show(Level.PASSES, lambda: "\n".join(lines))
-
-
 def executable_of(
     op: TensorOp,
     threads: int | None,
     plan_for: PlanFor,
     *,
     choice: Choice = MODEL,
-    planner: Callable[[Planned], Planner] | None = None,
+    planner: Callable[[Planner], Planner] | None = None,
 ) -> Runnable:
     """A new executable, optimised; nothing of it is cached.
 
@@ -140,6 +136,12 @@ def executable_of(
     if divided is not None:
         return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
     return _undivided(op, threads, plan_for, choice, planner)
+
+
+def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
+    """What the optimizer decides on an operation that a single executable runs."""
+    parts = _realigned(op)
+    return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
 
 
 def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | None:
@@ -177,12 +179,23 @@ def _undivided(
     threads: int | None,
     plan_for: PlanFor,
     choice: Choice = MODEL,
-    planner: Callable[[Planned], Planner] | None = None,
+    planner: Callable[[Planner], Planner] | None = None,
 ) -> Runnable:
     parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:
         return _as_it_lies(op, threads, plan_for, choice, planner)
+    if not parts.links(host_machine()):
+        return _apart(parts, threads, plan_for, choice)
+    linked = _linked(parts, threads, plan_for, choice)
+    kept = linked if planner is None else planner(linked)
+    return Executable(op, threads_for(op, threads), kept, plan_for)
 
+
+def _linked(parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice) -> Linked:
+    return Linked(parts, choice, lambda: _apart(parts, threads, plan_for, choice))
+
+
+def _apart(parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice) -> Rearranged:
     def main(part: TensorOp) -> Runnable:
         return _as_it_lies(part, threads, plan_for, choice)
 
@@ -197,7 +210,7 @@ def _as_it_lies(
     threads: int | None,
     plan_for: PlanFor,
     choice: Choice = MODEL,
-    planner: Callable[[Planned], Planner] | None = None,
+    planner: Callable[[Planner], Planner] | None = None,
 ) -> Executable | Widened:
     threads, planned = threads_for(op, threads), Planned(op, choice=choice)
     if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):

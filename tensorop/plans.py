@@ -79,9 +79,19 @@ class _Kept:
         """As `Planner.of`."""
         return _Kept(op, self._threads)
 
+    @property
+    def note(self) -> str:
+        """As `Planner.note`."""
+        return self._optimizer().note
+
+    @property
+    def scaled(self) -> Runnable:
+        """As `Planner.scaled`."""
+        return self._optimizer().scaled
+
     def _optimizer(self) -> Planner:
         if self._planned is None:
-            self._planned = _planning().Planned(self.op)
+            self._planned = _planning().planner_of(self.op, self._threads, plan_for)
         return self._planned
 
 

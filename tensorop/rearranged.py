@@ -2,7 +2,8 @@
 
 `optimizer/realign.py` says which, and why. Inputs are permuted before the operation; an output is
 computed in its temporary, and permuted (with beta) after it. What is large goes piece by piece
-along one dimension, so that a temporary is used while it is in the cache.
+along one dimension, so that a temporary is used while it is in the cache. What is small is linked
+into a single plan (`linked.py`).
 """
 
 from __future__ import annotations

@@ -204,6 +204,7 @@ class Call:
         else:
             before = np.arange(-start_m, 0)
             self.words[d.C_M_TABLE] = self._keep(np.append(before, row_at) * size)
+        self.words[GemmWord.C_SLOT] = Slot.OUT
         self.frame[Slot.OUT] = self.memory.ctypes.data
         self.frame[Frame.START + AxisSlot.M] = start_m
         self.frame[Frame.START + AxisSlot.N] = start_n
