@@ -83,7 +83,10 @@ class Arena:
     def _place(self, size: int) -> int:
         """Where so many bytes begin in the current chunk."""
         if self._used + size > self._size:
-            self._grow(max(_CHUNK, size))
+            try:
+                self._grow(max(_CHUNK, size))
+            except OSError:  # such as of a limit of the size of files, which memory counts as here
+                self._grow(size)
         start = self._used
         self._used = -(-(start + size) // _PAGE) * _PAGE
         return start

@@ -80,11 +80,12 @@ def vectorcalled(name: str, base: type, code: int) -> Vectorcalled | None:
     kind = make(ctypes.addressof(spec), (base,))
 
     def bind(instance: Any, own: tuple[Any, Any]) -> None:
-        instance._own = own
+        object.__setattr__(instance, "_own", own)
         ctypes.c_void_p.from_address(id(instance) + at).value = code
 
     probe = object.__new__(kind)
     empty = address_at(probe, at) is None and address_at(probe, own_at) is None
-    probe._own = own = (None, None)
+    own = (None, None)
+    object.__setattr__(probe, "_own", own)
     as_expected = empty and address_at(probe, own_at) == id(own)
     return Vectorcalled(kind, bind, own_at) if as_expected else None

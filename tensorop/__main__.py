@@ -16,13 +16,16 @@ sense.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import os
 import re
 import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +38,8 @@ from tensorop.bench.peers import PEERS
 from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
 from tensorop.bench.roofline import FLOPS, limits
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
-from tensorop.config import CACHE, FLAGS
+from tensorop.config import CACHE, FLAGS, Flag
+from tensorop.dtypes import dtype_of, name_of
 from tensorop.jit import store
 from tensorop.optimizer.machine import host_machine
 from tensorop.tuning import SECONDS, worthwhile
@@ -54,19 +58,47 @@ def thread_counts(text: str) -> tuple[int, ...]:
     return counts
 
 
-def rounds_count(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError(text)
+def positive(text: str) -> int:
+    """A number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return int(text)
+
+
+def seed_number(text: str) -> int:
+    """What a generator of random numbers begins with."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def duration(text: str) -> float:
+    """Seconds."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
+
+
+SHORT = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
 
 
 def float_dtype(text: str) -> str:
     """The name of a dtype that the suites can be run in."""
-    name = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}.get(text)
-    known = ("float32", "float64", "complex64", "complex128")
-    if (name or text) not in known:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
-    return name or text
+    name = SHORT.get(text, text)
+    if name not in SHORT.values():
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(SHORT.values())}")
+    return name
+
+
+def any_dtype(text: str) -> np.dtype[np.generic]:
+    """A dtype that contractions take."""
+    try:
+        dtype = dtype_of(SHORT.get(text, text))
+        name_of(dtype)
+    except TypeError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return dtype
 
 
 def parser() -> argparse.ArgumentParser:
@@ -88,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--dtype", type=float_dtype, default="float32", metavar="DTYPE")
     bench.add_argument(
-        "--rounds", type=rounds_count, default=MIN_ROUNDS, metavar="N", help="default %(default)s"
+        "--rounds", type=positive, default=MIN_ROUNDS, metavar="N", help="default %(default)s"
     )
     bench.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains TEXT")
     bench.add_argument(
@@ -98,7 +130,9 @@ def parser() -> argparse.ArgumentParser:
         help=f"libraries besides numpy, of {', '.join(PEERS)}; or none (default: torch, but none "
         "for quick and seed)",
     )
-    bench.add_argument("--seed", type=int, default=0, metavar="N", help="of the suite random")
+    bench.add_argument(
+        "--seed", type=seed_number, default=0, metavar="N", help="of the suite random"
+    )
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     report = commands.add_parser("report", help="a document on runs of bench, from their JSON")
     report.add_argument("files", nargs="+", metavar="FILE", help="what bench --json wrote")
@@ -114,8 +148,14 @@ def parser() -> argparse.ArgumentParser:
         help="say how much it is; remove it; or compile ahead of time, for other processes, what a "
         "contraction needs, or what most do",
     )
-    tune = commands.add_parser("tune", help="search for the fastest schedule, and keep it on disk")
-    tune.add_argument("--seconds", type=float, default=SECONDS, help="default %(default)s a step")
+    tune = commands.add_parser(
+        "tune",
+        help="search for the fastest schedule, and keep it on disk, for calls with tune=True and "
+        "processes with TENSOROP_TUNE=1",
+    )
+    tune.add_argument(
+        "--seconds", type=duration, default=SECONDS, help="default %(default)s a step"
+    )
     explain = commands.add_parser("explain", help="how a contraction would be run, and why")
     for command in (tune, explain, cache):
         given = "?" if command is cache else None
@@ -124,8 +164,8 @@ def parser() -> argparse.ArgumentParser:
             "sizes", nargs=given, help="sizes i=512,j=512,k=512 or shapes 512x512,512x512"
         )
         float32 = np.dtype(np.float32)
-        command.add_argument("--dtype", type=np.dtype, default=float32, metavar="DTYPE")
-        command.add_argument("--threads", type=rounds_count, metavar="N")
+        command.add_argument("--dtype", type=any_dtype, default=float32, metavar="DTYPE")
+        command.add_argument("--threads", type=positive, metavar="N")
     return top
 
 
@@ -142,6 +182,8 @@ def bench(arguments: argparse.Namespace) -> int:
     )
     roofs = measure_roofs(options)
     rows = []
+    if arguments.json:
+        _can_be_written(arguments.json)
     with Bench(options) as run:
         if not run.cases:
             raise UsageError(f"no case of suite {options.suite} has {options.only!r} in its name")
@@ -161,17 +203,29 @@ def bench(arguments: argparse.Namespace) -> int:
     return 0 if all(row.right for row in rows) else 1
 
 
+def _can_be_written(file: str) -> None:
+    """Said before the work whose result is to be written there."""
+    path = Path(file)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{file} cannot be written")
+
+
 def report(arguments: argparse.Namespace) -> int:
     """Write a document on runs of suites."""
     try:
         runs = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments.files]
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
+    if arguments.out:
+        _can_be_written(arguments.out)
     charts = Path(arguments.charts) if arguments.charts else None
+    try:
+        text = document(runs, charts)
+    except (KeyError, TypeError, AttributeError):
+        raise UsageError(f"{', '.join(arguments.files)}: not what bench --json writes") from None
     if charts is not None:
         charts.mkdir(parents=True, exist_ok=True)
         draw(runs, charts)
-    text = document(runs, charts)
     if arguments.out:
         Path(arguments.out).write_text(text, encoding="utf-8")
     else:
@@ -199,9 +253,19 @@ def info() -> int:
     for name, text in lines.items():
         print(f"{name:<10}{text}")
     for flag in FLAGS:
-        text = facts["environment"].get(flag.name)
-        print(f"{flag.name:<22}{'not set' if text is None else text}")
+        print(f"{flag.name:<22}{_setting(flag, facts['environment'].get(flag.name))}")
     return 0
+
+
+def _setting(flag: Flag[Any], text: str | None) -> str:
+    """What an environment variable says, or is taken for."""
+    if text is None:
+        return "not set"
+    try:
+        flag.parse(text.strip())
+    except ValueError as error:
+        return f"{text}: an error, {error}"
+    return text
 
 
 def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
@@ -212,9 +276,14 @@ def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
         raise UsageError(f"{text!r}: sizes are as in i=512,j=512, shapes as in 512x512,512x512")
     if "=" in text:
         sizes = {label: int(size) for label, size in (e.split("=", 1) for e in entries)}
-        missing = sorted({label for term in terms for label in term} - sizes.keys())
-        if missing:
-            raise UsageError(f"no size for {', '.join(missing)} of {spec!r}; give shapes for `...`")
+        labels = {label for term in terms for label in term}
+        if missing := sorted(labels - sizes.keys()):
+            hint = "; give shapes for `...`" if "..." in spec else ""
+            raise UsageError(f"no size for {', '.join(missing)} of {spec!r}{hint}")
+        if others := sorted(sizes.keys() - labels):
+            raise UsageError(f"{spec!r} has no {', '.join(others)}")
+        if len(sizes) < len(entries):
+            raise UsageError(f"{text!r}: a label has one size")
         return [tuple(sizes[label] for label in term) for term in terms]
     if len(entries) != len(terms):
         raise UsageError(
@@ -223,21 +292,21 @@ def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
     return [() if e == "-" else tuple(int(size) for size in e.split("x")) for e in entries]
 
 
-def planned(arguments: argparse.Namespace) -> tensorop.Plan:
-    """The plan of the contraction that a command names."""
+def planned(arguments: argparse.Namespace, tune: bool | None = False) -> tensorop.Plan:
+    """The plan of the contraction that a command names; tune: None: as the environment says."""
     try:
         shapes = shapes_of(arguments.spec, arguments.sizes)
         dtypes = [arguments.dtype] * len(shapes)
         return tensorop.compile(
-            arguments.spec, *shapes, dtypes=dtypes, threads=arguments.threads, tune=False
+            arguments.spec, *shapes, dtypes=dtypes, threads=arguments.threads, tune=tune
         )
-    except tensorop.EinsumError as error:
-        raise UsageError(str(error)) from None
+    except (ValueError, TypeError, MemoryError) as error:
+        raise UsageError(str(error) or type(error).__name__) from None
 
 
 def explain(arguments: argparse.Namespace) -> int:
     """Print the plan of a contraction, and what it takes at least."""
-    plan, dtype = planned(arguments), arguments.dtype.name
+    plan, dtype = planned(arguments, tune=None), arguments.dtype.name
     print(plan.explain())
     if plan.flops and dtype in FLOPS:
         threads = arguments.threads or tensorop.get_num_threads()
@@ -253,7 +322,10 @@ def tune(arguments: argparse.Namespace) -> int:
         if not worthwhile(step.op):
             print(f"{step.text}: too small, or nothing to choose")
             continue
-        found = tuning.tune(step.op, threads, arguments.seconds)
+        try:
+            found = tuning.tune(step.op, threads, arguments.seconds)
+        except MemoryError as error:
+            raise UsageError(f"{step.text}: {error or 'more memory than there is'}") from None
         print(
             f"{step.text}: {found.seconds * 1e3:.3f} ms, {found.model_seconds * 1e3:.3f} ms as the "
             f"model has it, {found.tried} schedules timed: {found.choice}"
@@ -313,6 +385,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"tensorop: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # who read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 if __name__ == "__main__":

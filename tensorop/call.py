@@ -245,7 +245,10 @@ def _factor(factor: int, dtype: DType) -> Any:
         return None
     if dtype.kind in "iu":
         return np.array(factor % 2**64, np.uint64).astype(dtype)[()]
-    return np.array(float(factor)).astype(np.float32 if is_half(name_of(dtype)) else dtype)[()]
+    largest = int(np.finfo(np.float64).max)
+    return np.array(float(factor) if factor <= largest else np.inf).astype(
+        np.float32 if is_half(name_of(dtype)) else dtype
+    )[()]
 
 
 def _product(alpha: Any, factor: Any) -> Any:

@@ -68,6 +68,15 @@ class Flag(Generic[T]):
         return f"Flag({self.name}={self.value!r})"
 
 
+class ThreadCount(Flag[T]):
+    """A setting that is read once: blocks of code have `tensorop.threads`."""
+
+    def __call__(self, value: T) -> Setting[T]:
+        raise TypeError(
+            f"{self.name} is read once a process; in code use tensorop.threads({value})"
+        )
+
+
 class Setting(ContextDecorator, Generic[T]):
     """A flag with a value, to be entered with `with` or put on a function."""
 
@@ -118,8 +127,10 @@ TARGET: Flag[str | None] = Flag(
     _one_of("avx512", "avx2", "neon", "generic"),
     "avx512, avx2, neon or generic",
 )
-NUM_THREADS: Flag[int | None] = Flag("TENSOROP_NUM_THREADS", None, _between(1), "a positive number")
-OMP_NUM_THREADS: Flag[int | None] = Flag(
+NUM_THREADS: Flag[int | None] = ThreadCount(
+    "TENSOROP_NUM_THREADS", None, _between(1), "a positive number"
+)
+OMP_NUM_THREADS: Flag[int | None] = ThreadCount(
     "OMP_NUM_THREADS", None, _first_positive, "a positive number (of a list, the first counts)"
 )
 DEBUG: Flag[int] = Flag("TENSOROP_DEBUG", 0, _between(0, 4), "a number from 0 to 4")

@@ -68,6 +68,22 @@ def is_half(name: str) -> bool:
     return name in _HALF
 
 
+def dtype_of(given: Any) -> DType:
+    """numpy's dtype of what a caller gives as one; of "bfloat16" that of the package ml_dtypes.
+
+    >>> dtype_of("f4")
+    dtype('float32')
+    """
+    if isinstance(given, str) and given == "bfloat16":
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            raise TypeError("arrays of bfloat16 need the package ml_dtypes") from None
+        given = bfloat16
+    dtype: DType = np.dtype(given)
+    return dtype
+
+
 def check_numeric(dtype: DType) -> None:
     """TypeError for operands that no dtype= can help: strings, dates, records."""
     if dtype.kind != "O":
@@ -131,7 +147,11 @@ def scalar(what: str, value: Any, dtype: DType, casting: Any) -> Any:
     if np.ndim(value):
         raise TypeError(f"{what} must be a scalar, not an array of shape {np.shape(value)}")
     if strong:
-        check_cast(what, value.dtype, dtype, casting)
+        if not np.can_cast(value.dtype, dtype, casting):
+            raise TypeError(
+                f"{what} is of dtype {value.dtype}, which cannot become {dtype} under "
+                f"casting={casting!r}; pass a number of Python's, {what}.item(), or a wider dtype="
+            )
         result = np.asarray(value).astype(dtype)
     else:
         result = _weak(what, value, dtype, casting)

@@ -17,6 +17,7 @@ import numpy as np
 from tensorop import warm
 from tensorop.call import Call, scalars
 from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call
+from tensorop.dtypes import dtype_of
 from tensorop.errors import EinsumError
 from tensorop.jit.front import front
 from tensorop.path import freeze
@@ -131,7 +132,7 @@ def einsum(
     scaled = not (type(alpha) is int and alpha == 1)
     key = spec if usual and len(arrays) <= 2 and type(spec) is str else None
     optimize = _AUTO if optimize is True else optimize
-    kind = None if dtype is None else np.dtype(dtype)
+    kind = None if dtype is None else dtype_of(dtype)
     chosen = positions(conj)
     full = Options(
         kind, casting, order, freeze(optimize), chosen, scaled, tune=tune, three_m=three_m
@@ -243,7 +244,10 @@ def positions(conj: Any) -> tuple[int, ...]:
         return ()
     if isinstance(conj, (str, bytes)) or not hasattr(conj, "__iter__"):
         raise TypeError(f"conj must be operand positions such as (0,), not {conj!r}")
-    return tuple(operator.index(position) for position in conj)
+    given = tuple(conj)
+    if any(isinstance(position, (bool, np.bool_)) for position in given):
+        raise TypeError(f"conj must be operand positions such as (0,), not a mask: {conj!r}")
+    return tuple(operator.index(position) for position in given)
 
 
 def check_threads(threads: Any) -> None:

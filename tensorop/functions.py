@@ -63,6 +63,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     >>> tensordot(np.ones((3, 4)), np.ones((4, 5)), axes=1).shape
     (3, 5)
     """
+    check_subclasses("tensordot", a, b)
     a, b = np.asarray(a), np.asarray(b)
     pairs = _numbered_axes if type(axes) is int else _axes_of
     first, second = pairs(axes, a.ndim, b.ndim)
@@ -172,6 +173,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     array([[3, 4],
            [6, 8]])
     """
+    check_subclasses("outer", a, b)
     return _contract("i,j->ij", (np.asarray(a).ravel(), np.asarray(b).ravel()), out)
 
 

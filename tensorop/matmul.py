@@ -18,7 +18,7 @@ import numpy as np
 from tensorop import warm
 from tensorop.calls import contiguous_call
 from tensorop.contraction import resolve
-from tensorop.dtypes import compute_dtype
+from tensorop.dtypes import compute_dtype, dtype_of
 from tensorop.einsum import contract
 from tensorop.errors import EinsumError
 from tensorop.jit.front import front
@@ -194,7 +194,7 @@ def wrapped(result: Any, operands: tuple[Any, Any]) -> Any:
 
 
 def _dtype(dtype: Any) -> np.dtype[Any] | None:
-    return None if dtype is None else np.dtype(dtype)
+    return None if dtype is None else dtype_of(dtype)
 
 
 def _with_dimensions(name: str, x1: Any, x2: Any) -> tuple[Array, Array]:
@@ -228,6 +228,8 @@ def _generalised(
         if isinstance(target, np.ndarray):
             target = _cores_last(target, result_axes)
     sizes = _check_cores(name, cores, arrays)
+    if isinstance(target, np.ndarray):
+        _check_out(name, cores[2], sizes, target)
     result = _broadcast(cores, sizes, arrays, target, options, key)
     if out is not None:
         return out
@@ -264,6 +266,16 @@ def _check_cores(name: str, cores: tuple[str, ...], arrays: Sequence[Array]) -> 
     return sizes
 
 
+def _check_out(name: str, core: str, sizes: dict[str, int], out: Array) -> None:
+    """The core dimensions of `out` are those of the result: they do not broadcast either."""
+    wanted = tuple(sizes[label] for label in core)
+    if out.ndim >= len(core) and out.shape[out.ndim - len(core) :] != wanted:
+        raise EinsumError(
+            f"{name}: out has the shape {out.shape}; the result ends with {wanted}, which does "
+            "not broadcast"
+        )
+
+
 def _broadcast(
     cores: Cores,
     sizes: dict[str, int],
@@ -276,9 +288,10 @@ def _broadcast(
     a, b = arrays
     loops = max(a.ndim - len(cores[0]), b.ndim - len(cores[1]))
     if isinstance(out, np.ndarray):
-        # Operands broadcast against `out` too: they need as many dimensions.
-        missing = out.ndim - len(cores[2]) - loops
-        if missing > 0:
+        # Operands broadcast against `out` too: one of them needs as many dimensions.
+        wanted = out.ndim - len(cores[2])
+        if wanted > loops:
+            missing = wanted - (a.ndim - len(cores[0]))
             a, key = a[(None,) * missing + (...,)], None
         return contract(spec, (a, b), out, options, key=key)
     if out is None and check_options(options) == "K":

@@ -46,6 +46,7 @@ E = TypeVar("E", bound=StrEnum)
 
 FIRST_TOUCHES = (Primitive.NONE, Primitive.ZERO, Primitive.COPY)
 LAST_TOUCHES = (Primitive.NONE, *(p for p in Primitive if p in UNARY))
+_MOST = 1 << 56  # bytes, and so sizes and strides, that no machine addresses
 _ROLES = {2: ("in0", "out"), 3: ("in0", "in1", "out")}
 _ABSENT = {DimType.M: "in1", DimType.N: "in0", DimType.K: "out"}
 _CONTRACTION_PRIM: Mapping[Primitive, Mapping[DimType, int]] = {
@@ -190,13 +191,13 @@ class TensorOperation:
             raise ValueError(f"bias: first touch {op.first_touch} {need} bias array")
         arrays = [self._checked(a, op, i) for i, a in enumerate([*inputs, out])]
         if bias is not None:
-            self._checked(bias, op, op.out, "bias")
+            bias = self._checked(bias, op, op.out, "bias")
         _check_out(op, spans, arrays, bias)
         executable.run(arrays, 1, int(_accumulates(op)), bias)
 
     def _checked(self, array: Any, op: TensorOp, tensor: int, role: str = "") -> Array:
         """The array, if it can be this operand; a layout that passed once is remembered."""
-        if isinstance(array, np.ndarray):
+        if type(array) is np.ndarray:
             layout = (tensor, array.shape, array.strides, array.dtype)
             if layout in self._passed:
                 return array
@@ -251,6 +252,10 @@ class TensorOperation:
 
     def _tensors(self, roles: tuple[str, ...], *primitives: Primitive) -> tuple[Tensor, ...]:
         given = self.dtype if isinstance(self.dtype, tuple) else (self.dtype,) * len(roles)
+        if any(isinstance(dtype, list) for dtype in given):
+            raise TypeError(
+                f"dtype: a dtype or a tuple (in0, out) of two is needed, got {given[0]!r}"
+            )
         if len(given) != len(roles) or (len(set(given)) > 1 and primitives[0] != Primitive.CAST):
             raise TypeError(f"dtype: only cast takes two, (in0, out); got {self.dtype!r}")
         names = [dtype_name(d) for d in given]
@@ -277,13 +282,18 @@ def _member(kind: type[E], value: Any, entry: str, allowed: Iterable[E] | None =
     raise ValueError(f"{entry}: {value!r} is none of {', '.join(members)}")
 
 
-def _integers(values: Iterable[Any], entry: str) -> list[int]:
+def _integers(values: Any, entry: str) -> list[int]:
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{entry}: a sequence of integers is needed, got {values!r}")
     result = []
     for i, value in enumerate(values):
         try:
-            result.append(operator.index(value))
+            number = operator.index(value)
         except TypeError:
             raise ValueError(f"{entry}[{i}]: {value!r} is not an integer") from None
+        if abs(number) > _MOST:
+            raise ValueError(f"{entry}[{i}]: {number} is more than memory can have")
+        result.append(number)
     return result
 
 
@@ -368,7 +378,8 @@ def _check_prim(op: TensorOp) -> None:
 
 
 def _checked(array: Any, op: TensorOp, tensor: int, role: str) -> Array:
-    """The array, if it is one, has the right dtype and holds every address."""
+    """The array, without what a subclass adds, if it is one, has the right dtype and holds every
+    address."""
     name = op.tensors[tensor].dtype
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{role}: a numpy array is needed, got {type(array).__name__}")
@@ -379,7 +390,7 @@ def _checked(array: Any, op: TensorOp, tensor: int, role: str) -> Array:
     if given != name:
         raise TypeError(f"{role}: dtype {given} given, the operation has {name}")
     require_inside(array, op.dimensions, tensor, role)
-    return array
+    return array if type(array) is np.ndarray else array.view(np.ndarray)
 
 
 def _check_out(

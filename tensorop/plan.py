@@ -17,6 +17,7 @@ import numpy as np
 
 from tensorop.call import Call
 from tensorop.calls import contiguous
+from tensorop.dtypes import dtype_of
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
 from tensorop.errors import EinsumError, whole
@@ -61,6 +62,13 @@ class Plan:
         Operands and result, each once.
     """
 
+    spec: str
+    threads: int | None
+    _layouts: tuple[Layout, ...]
+    _options: Options
+    _call: Call
+    _python: _PythonCall
+
     def __new__(cls, *arguments: Any) -> Plan:
         native = _native() if cls is Plan else None
         return super().__new__(cls if native is None else native.kind)
@@ -68,13 +76,26 @@ class Plan:
     def __init__(
         self, spec: str, layouts: tuple[Layout, ...], options: Options, threads: int | None
     ) -> None:
-        self.spec, self.threads = spec, threads
-        self._layouts, self._options = layouts, options
-        self._call: Call = call_for(spec, layouts, None, tuple(options), threads)
-        self._python = python = _PythonCall(spec, layouts, options, threads, self._call)
+        call = call_for(spec, layouts, None, tuple(options), threads)
+        python = _PythonCall(spec, layouts, options, threads, call)
+        vars(self).update(
+            spec=spec,
+            threads=threads,
+            _layouts=layouts,
+            _options=options,
+            _call=call,
+            _python=python,
+        )
         native = _native()
         if native is not None and type(self) is native.kind:
             native.bind(self, (python.key, python))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Another spec would need another plan."""
+        raise AttributeError(f"a Plan is immutable; its {name} is not set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Plan is immutable; its {name} is not deleted")
 
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
@@ -200,6 +221,7 @@ def _native() -> Vectorcalled | None:
     native: Vectorcalled | None = whole(known).plans_of("tensorop.plan.NativePlan", Plan)
     if native is not None:
         native.kind.__signature__ = property(_signature)  # type: ignore[attr-defined]
+        native.kind.__doc__ = Plan.__doc__
     return native
 
 
@@ -207,6 +229,12 @@ def _signature(plan: Plan) -> Any:
     import inspect  # costs as much as all of this package, and is asked by those who have it
 
     return inspect.signature(plan._python)
+
+
+def _calls_of_a_plan(function: Any) -> Any:
+    """Let errors in a call's arguments name what was called."""
+    function.__qualname__ = "Plan.__call__"
+    return function
 
 
 class _PythonCall:
@@ -231,6 +259,7 @@ class _PythonCall:
         if len(layouts) == 2 and layouts == tuple([contiguous(s, d) for s, _, d, _ in layouts]):
             self._pair = (*layouts[0][::2], *layouts[1][::2])
 
+    @_calls_of_a_plan
     def __call__(
         self, *operands: Any, out: Array | None = None, alpha: Any = 1, beta: Any = 0
     ) -> Any:
@@ -331,8 +360,8 @@ def compile(
     count = len(operands)
     kinds, steps = _each("dtypes", dtypes, count), _each("strides", strides, count)
     given = zip(operands, kinds, steps, strict=True)
-    layouts = tuple(_layout(operand, np.dtype(kind), step) for operand, kind, step in given)
-    kind = None if dtype is None else np.dtype(dtype)
+    layouts = tuple(_layout(operand, dtype_of(kind), step) for operand, kind, step in given)
+    kind = None if dtype is None else dtype_of(dtype)
     options = Options(
         kind, casting, order, freeze(optimize), positions(conj), tune=tune, three_m=three_m
     )
@@ -351,6 +380,10 @@ def _each(name: str, given: Any, count: int) -> Sequence[Any]:
 def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -> Layout:
     """The layout of an array, or of an array of a given shape."""
     is_shape = isinstance(operand, tuple) and all(isinstance(n, (int, np.integer)) for n in operand)
+    if isinstance(operand, list):
+        raise TypeError(
+            "a list is no shape, which is a tuple; for its elements pass an array of it"
+        )
     if not is_shape:
         return layout_of(np.asarray(operand))
     shape = tuple(int(n) for n in operand)

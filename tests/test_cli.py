@@ -67,7 +67,13 @@ def test_explain_says_what_it_takes_at_least(
         (["explain", "ij,jk->ik", "i=two"], "sizes are as in"),
         (["explain", "ij,jk->ik", "2x3,j=4"], "sizes are as in"),
         (["explain", "ij,jk->ik", "2x3,4x5"], "j"),
+        (["explain", "ij,jk-ik", "i=2,j=3,k=4"], "no size for -"),
+        (["explain", "ij,jk->ik", "i=2,j=3,k=4,l=5"], "has no l"),
+        (["explain", "ij,jk->ik", "i=2,j=3,k=4,k=5"], "a label has one size"),
+        (["explain", "ij,jk->ik", f"i={10**11},j={10**11},k=3"], "no array has the shape"),
         (["bench", "--only", "nothing has this name"], "no case"),
+        (["bench", "--json", "no/such/folder/file.json"], "cannot be written"),
+        (["report", "no/such/file.json"], "no/such/file.json"),
     ],
 )
 def test_requests_without_sense(
@@ -75,6 +81,56 @@ def test_requests_without_sense(
 ) -> None:
     assert main([*arguments, *(["--rounds", "1"] if arguments[0] == "bench" else [])]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "i->", "i=2", "--dtype", "object"], "object arrays"),
+        (["explain", "i->", "i=2", "--dtype", "M8"], "cannot be contracted"),
+        (["explain", "i->", "i=2", "--threads", "0"], "no whole number above 0"),
+        (["bench", "--seed", "-1"], "no whole number from 0 on"),
+        (["tune", "i->", "i=2", "--seconds", "nan"], "no time in seconds"),
+    ],
+)
+def test_options_without_sense(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(arguments)
+    assert exited.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"\xff\x00", b'[{"rows": 3}]'])
+def test_files_that_are_no_runs(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    charts = tmp_path / "charts"
+    assert main(["report", str(tmp_path / "run.json"), "--charts", str(charts)]) == 2
+    assert capsys.readouterr().err.startswith("tensorop: ") and not charts.exists()
+
+
+def test_dtypes_have_short_names(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("f64", "f8", "float64"):
+        assert main(["explain", "ij,jk->ik", "2x3,3x4", "--dtype", name]) == 0
+        assert "float64" in capsys.readouterr().out
+    pytest.importorskip("ml_dtypes")
+    assert main(["explain", "ij,jk->ik", "2x3,3x4", "--dtype", "bfloat16"]) == 0
+
+
+def test_output_that_nobody_reads() -> None:
+    command = f"{sys.executable} -m tensorop explain 'ij,jk->ik' 2x3,3x4 | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert not done.stderr
+
+
+def test_info_says_which_settings_make_no_sense(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSOROP_POOL", "-1")
+    assert main(["info"]) == 0
+    assert re.search(r"TENSOROP_POOL +-1: an error", capsys.readouterr().out)
 
 
 def test_shapes() -> None:

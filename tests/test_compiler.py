@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from cffi import FFI
 
 from tensorop.jit import library
 from tensorop.jit.abi import Frame
+from tensorop.jit.arena import Arena
 from tensorop.jit.blob import flatten, link
 from tensorop.jit.builder import Code
 from tensorop.jit.compiler import leaf_code
@@ -169,3 +171,20 @@ def test_parent_and_child_compile_apart() -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert call(address) == 12
+
+
+@pytest.mark.skipif(not Arena.available(), reason="there is no arena")
+def test_a_limit_of_the_size_of_files_leaves_room_for_code() -> None:
+    """Memory that is mapped twice counts as a file."""
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "import numpy, tensorop; a = numpy.ones((50, 50)); print(tensorop.matmul(a, a)[0, 0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TENSOROP_CACHE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "50.0\n", done.stderr

@@ -9,10 +9,12 @@ from __future__ import annotations
 import random
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tensorop
 from tensorop.einsum import cache_clear, cache_info, einsum
 from tensorop.errors import EinsumError
 
@@ -464,3 +466,34 @@ def test_items_of_a_batched_product_do_not_interleave() -> None:
 def test_order_is_a_string() -> None:
     with pytest.raises(TypeError, match="order must be str, not int"):
         einsum("ij->ji", np.eye(2), order=1)
+
+
+@pytest.mark.parametrize("conj", [(False, True), [True], np.array([True, False])])
+def test_conj_takes_positions_and_no_mask(conj: Any) -> None:
+    z = np.array([1 + 2j])
+    with pytest.raises(TypeError, match="mask"):
+        tensorop.einsum("i,i->i", z, z, conj=conj)
+    with pytest.raises(TypeError, match="mask"):
+        tensorop.compile("i,i->i", z, z, conj=conj)
+
+
+def test_alpha_of_a_wider_dtype_is_told_what_to_be() -> None:
+    a = np.ones(3, "f4")
+    with pytest.raises(TypeError, match=r"alpha\.item\(\)"):
+        tensorop.einsum("i->i", a, alpha=np.float64(0.5))
+    assert (tensorop.einsum("i->i", a, alpha=np.float64(0.5).item()) == 0.5).all()
+
+
+def test_more_terms_than_a_float_counts() -> None:
+    """Sums over labels that all operands are broadcast over are products with their number."""
+    huge = np.broadcast_to(1.0, (2**59,))
+    labels = "abcdefghijklmnopqr"
+    with np.errstate(all="ignore"):
+        assert tensorop.einsum(",".join(labels) + "->", *[huge] * 18, optimize=False) == np.inf
+
+
+def test_bfloat16_by_its_name() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = np.ones((2, 3), ml_dtypes.bfloat16)
+    plan = tensorop.compile("ij->i", (2, 3), dtypes="bfloat16")
+    assert plan(a).dtype == tensorop.einsum("ij->i", a, dtype="bfloat16").dtype == a.dtype

@@ -110,7 +110,7 @@ def test_a_plan_is_called_without_python() -> None:
     for _ in range(3):
         assert (total(a) == 6).all()
     assert tensorop.compile("ij->ji", a)(a).base is a  # nothing to be learnt
-    del plan._own  # type: ignore[attr-defined]
+    object.__delattr__(plan, "_own")
     with pytest.raises(RuntimeError, match="destroyed"):  # as the garbage collector may leave it
         plan(a, b)
 

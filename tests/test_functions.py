@@ -119,6 +119,12 @@ def test_matmul(args, kwargs) -> None:
         (ONE(4), ONE(4), ((2,), "f8"), {}),
         (ONE(4), B, ((2, 5), "f8"), {}),
         (A, B, ((5, 3), "f8"), {"axes": [(0, 1), (0, 1), (1, 0)]}),
+        (A[:1], B, ((3, 5), "f8"), {}),
+        (A, B[:, :1], ((3, 5), "f8"), {}),
+        (A[:1], B, ((5, 3), "f8"), {"axes": [(0, 1), (0, 1), (1, 0)]}),
+        (A, BATCH[0, :, :, :4].swapaxes(1, 2), ((6, 7, 3, 3), "f8"), {}),
+        (BATCH[0], B, ((6, 7, 3, 5), "f8"), {}),
+        (ONE(4), BATCH[0].swapaxes(1, 2), ((2, 7, 3), "f8"), {}),
     ],
 )
 def test_matmul_out(a, b, out, kwargs) -> None:
@@ -138,6 +144,28 @@ def test_matmul_out(a, b, out, kwargs) -> None:
         assert matmul(a, b, out=(mine,), **kwargs) is mine
     assert result is other
     np.testing.assert_array_equal(mine, other)
+
+
+def test_vecdot_out_of_more_dimensions() -> None:
+    for a, b in ((ONE(3), ONE((4, 3))), (ONE((4, 3)), ONE(3)), (ONE((4, 3)), ONE((5, 4, 3)))):
+        shape = (6, 5, 4)[-max(a.ndim, b.ndim) - 1 :]
+        assert (vecdot(a, b, out=np.zeros(shape)) == 3).all()
+
+
+class Units(np.ndarray):
+    """A subclass with more to it than its elements."""
+
+    def __array_ufunc__(self, *_, **__):
+        return "units"
+
+
+@pytest.mark.parametrize("function", [matmul, vecdot, inner, outer, tensordot])
+def test_what_adds_to_its_elements_is_refused(function) -> None:
+    with pytest.raises(TypeError, match="Units adds to its elements"):
+        function(ONE((3, 3)).view(Units), ONE((3, 3)))
+    masked = np.ma.masked_equal(np.eye(3), 0)
+    with pytest.raises(TypeError, match="MaskedArray adds to its elements"):
+        function(ONE((3, 3)), masked)
 
 
 def test_matmul_out_may_be_an_operand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,9 @@ def covering(buffer: np.ndarray, base: int, tensor: int, case: Case) -> np.ndarr
         ),
         ({"threads": 0}, "threads: 0 is not positive"),
         ({"threads": 1.5}, r"threads\[0\]: 1.5 is not an integer"),
+        ({"sizes": [2, 3, 2**70, 5]}, r"sizes\[2\]: .* more than memory"),
+        ({"strides_in0": [3, 1, 0, 2**63]}, r"strides_in0\[3\]: .* more than memory"),
+        ({"strides_in0": [3, 1, 0, -(2**61)]}, r"strides_in0\[3\]: .* more than memory"),
     ],
 )
 def test_setup_names_the_entry(changes: dict[str, Any], message: str | None) -> None:
@@ -292,6 +296,8 @@ def test_setup_of_one_input(changes: dict[str, Any], message: str) -> None:
         ({"dtype": "object"}, "object"),
         ({"dtype": "nonsense"}, "'nonsense' is unknown"),
         ({"dtype": ">f4"}, "byte-swapped"),
+        ({"dtype": ["f4", "f8"]}, "dtype: a dtype or a tuple"),
+        ({"sizes": 4}, "sizes: a sequence of integers is needed, got 4"),
         ({"dtype": "M8[s]"}, "datetime64"),
         ({"dtype": "complex64", "last_touch": "relu"}, "last_touch: no relu for dtype complex64"),
         ({"dtype": ("float32", "float64", "float64")}, "only cast takes two"),
@@ -300,6 +306,14 @@ def test_setup_of_one_input(changes: dict[str, Any], message: str) -> None:
 def test_setup_refuses_dtypes(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         TensorOperation(**{**SMALL, **changes}).setup()
+
+
+def test_subclasses_are_taken_for_what_they_hold(tmp_path: Path) -> None:
+    a, b, out = operands()
+    mapped = np.memmap(tmp_path / "out", out.dtype, "w+", shape=out.shape)
+    mapped[...] = 0
+    TensorOperation(**SMALL).execute(a.view(np.recarray), b.view(np.matrix), mapped)
+    np.testing.assert_allclose(np.asarray(mapped), product(a, b))
 
 
 def test_setup_is_idempotent_and_the_operation_frozen_and_pickles() -> None:

@@ -135,6 +135,25 @@ def test_code_of_all_kernels() -> None:
         assert f"{name}:" in plan.asm()
 
 
+def test_nothing_of_it_is_set() -> None:
+    plan = tensorop.compile("ij,jk->ik", (2, 3), (3, 4))
+    for name in ("spec", "threads", "other"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(plan, name, None)
+    with pytest.raises(AttributeError, match="immutable"):
+        del plan.spec
+    assert plan.spec == "ij,jk->ik"
+
+
+def test_errors_name_what_was_called() -> None:
+    plan = tensorop.compile("i,i->", (2,), (2,))
+    with pytest.raises(TypeError, match=r"Plan\.__call__\(\).*threads"):
+        plan(np.ones(2), np.ones(2), threads=1)
+    assert "spec" in (type(plan).__doc__ or "")
+    with pytest.raises(TypeError, match="a list is no shape"):
+        tensorop.compile("i,i->", [2], [2])
+
+
 def test_pickles_and_plans_anew() -> None:
     a, b = arrays((8, 9), (9, 10))
     plan = tensorop.compile("ij,jk->ik", a, b, threads=1)
