@@ -52,6 +52,8 @@ def stream_kernel(
     conj1: bool = False,
     joined: bool = False,
     past: bool = False,
+    width: int = 0,
+    asks: bool = False,
 ) -> StreamKernel:
     """The kernel that serves a description, in its canonical form.
 
@@ -78,6 +80,12 @@ def stream_kernel(
     past : bool
         More is written than the caches hold, so that lines had better not go through them. Only a
         wish: where vectors are no parts of lines, or rows are joined or summed, they do.
+    width : int
+        Vectors of a row that are summed down all rows at once, where Y is reduced: as many as the
+        registers have room for. Only a wish: types that have no vectors of their own have a few.
+    asks : bool
+        Where Y is reduced, rows further on are asked for: they are in memory, and the pieces of
+        them that are read in turn too short for the hardware to read ahead. Only a wish, too.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def stream_kernel(
     ):
         raise ValueError("rows are joined that lie end to end in in0 and out, with in1 beside them")
     form = StreamKernel(
-        main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined, past
+        main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined, past, width, asks
     )
     return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
@@ -171,8 +179,11 @@ def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
 
 
 def _plain_stores(form: StreamKernel) -> StreamKernel:
-    """Past the caches only what is stored once, as it was computed."""
+    """Past the caches only what is stored once, as it was computed; wide sums of simple types."""
     kinds = element(form.dtype), element(form.source or form.dtype)
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
-    return form if plain and once else replace(form, past=False)
+    form = form if plain and once else replace(form, past=False)
+    real = plain and all(kind.parts == 1 and kind.size >= 4 for kind in kinds)
+    down = form.outer_reduced and form.out == "unit" and not form.gathers
+    return form if real and down else replace(form, width=0, asks=False)

@@ -50,6 +50,8 @@ class StreamKernel:
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
     joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
     past: whole lines of out are stored past the caches, where out is not read.
+    width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
+    asks: meanwhile the rows that are two blocks of them further on are asked for.
     per_x: elements of `dtype` that make one position of X.
     """
 
@@ -64,6 +66,8 @@ class StreamKernel:
     conj1: bool = False
     joined: bool = False
     past: bool = False
+    width: int = 0
+    asks: bool = False
     per_x: int = 1
 
     @property
@@ -75,10 +79,12 @@ class StreamKernel:
             "conj1": self.conj1,
             "joined": self.joined,
             "past": self.past,
+            "asking": self.asks,
         }
         words = ("stream", self.main, self.source, self.dtype, self.in0, self.in1, self.out)
         named = [word for word in words if word] + [flag for flag, on in flags.items() if on]
-        return "_".join(named + ["pairs"] * (self.per_x - 1))
+        wide = [f"wide{self.width}"] if self.width else []
+        return "_".join(named + wide + ["pairs"] * (self.per_x - 1))
 
     @property
     def strided(self) -> bool:

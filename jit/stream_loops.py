@@ -6,8 +6,9 @@ Four shapes of loops, over vectors along X where every tensor is consecutive or 
   caches hold, whole lines of a row go past these (`_map_lines`).
 - `_map_joined`: the same of short rows that lie end to end. Some of them at a time are gone through
   as one; what the second input has for these is first put together in a buffer.
-- `_sum_over_y`: accumulators for a strip of X stay in registers while Y runs inside. A strip of one
-  vector has several, each for every so many-th row, so that their chains overlap.
+- `_sum_over_y`: accumulators for a strip of X, perhaps for all of a row, stay in registers while Y
+  runs inside. A strip of one vector has several, each for every so many-th row, so that their
+  chains overlap.
 - `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
   that are short, or share the second input, are done several at a time: their chains overlap, what
   they share is loaded once, and their vectors are folded together, into a vector of their sums.
@@ -37,6 +38,7 @@ from tensorop.jit.target import Target
 
 _ROWS = 4  # rows of Y that one pass along X sums
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
+_AHEAD = 16  # rows from those that are summed to those that are asked for
 _CHAINS = 4  # of a strip of one vector: what a sum's latency leaves room for
 
 
@@ -198,7 +200,8 @@ class Stream(StreamSteps):
                 of.store(value, code.at(start, code.mul(x, self.source.size)))
 
     def _sum_over_y(self) -> None:
-        for strip in self._strips(self.x, self.vectors(4), self.vectors(4)):
+        most = self.vectors(self.form.width or 4)
+        for strip in self._strips(self.x, most, most):
             chains = self.vectors(_CHAINS) if self._fast and len(strip.counts) == 1 else 1
             totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
             done = self.code.int(0)
@@ -213,12 +216,26 @@ class Stream(StreamSteps):
         """Add as many rows from y on to the totals as these have room for."""
         columns, of = self._columns(strip), strip.lanes.of
         rows = [self.rows(self.code.add(y, i)) for i in range(len(totals) // len(columns))]
+        if self.form.asks:
+            self._ask(columns, rows)
         each = [
             [self.load(one, strip.lanes, x, count) for one in row]
             for row in rows
             for x, count in zip(columns, strip.counts, strict=True)
         ]
         return [self.accumulate(of, *pair) for pair in zip(totals, each, strict=True)]
+
+    def _ask(self, columns: list[Value], rows: list[list[Row]]) -> None:
+        """Ask for the vectors of rows further on; not into the nearest cache, where they would be
+        gone again."""
+        code = self.code
+        for row in rows:
+            for one, given in zip(row, self.inputs, strict=True):
+                if one.everywhere is not None:
+                    continue
+                ahead = code.at(one.address, code.mul(given.stride, _AHEAD))
+                for x in columns:
+                    code.prefetch(code.at(ahead, code.mul(x, one.step)), near=False)
 
     def _sum_over_x(self) -> None:
         code = self.code
@@ -349,8 +366,11 @@ class Stream(StreamSteps):
                 yield Strip(x, self.scalar, [None])
 
     def _multiple(self, n: Value, unit: int) -> Value:
-        """n rounded down to a multiple of a power of two."""
-        return self.code.builder.and_(n, self.code.int(-unit))
+        """n rounded down to a multiple."""
+        code = self.code
+        if unit & (unit - 1):
+            return code.sub(n, code.builder.urem(n, code.int(unit)))
+        return code.builder.and_(n, code.int(-unit))
 
     def _counts(self, x: Value, length: Value, vectors: int) -> list[Value | None]:
         """How many lanes of each of the vectors from x on lie inside."""

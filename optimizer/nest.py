@@ -14,7 +14,7 @@ from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Prim
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
 from tensorop.jit.stream import stream_kernel
-from tensorop.jit.stream_abi import Access
+from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
@@ -25,6 +25,7 @@ from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
@@ -32,6 +33,7 @@ from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_ROW = 512  # bytes of a row of out that has enough whole lines
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
+LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well enough
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -209,9 +211,12 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
     row = x.size * element(op.dtype).size
     past = row >= LONG_ROW and row * y.size >= LONG_CALL and leaves_caches(op, machine)
-    call = stream_call(op, main, tuple(range(len(op.tensors))), (x, y), past=past)
+    width = _width(op, x, y, machine)
+    asks = not width and _asks(op, x, y, machine)
+    tensors = tuple(range(len(op.tensors)))
+    call = stream_call(op, main, tensors, (x, y), past=past, width=width, asks=asks)
     steps = _touched(op, call, ("X", "Y"), (call,))
-    rows, columns = _rows_and_columns(op, x, y, machine, scalars=call.kernel.strided)
+    rows, columns = _rows_and_columns(op, x, y, machine, call.kernel)
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > columns:
@@ -220,14 +225,33 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     return (x, y), steps, f"{op.main} streaming {label}{', past the caches' if past else ''}"
 
 
+def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
+    """How many vectors a row has, where registers have room for the sums of all of it: the rows are
+    then read one after the other, as they lie, and out once. An even number, so that there are
+    fewer kernels; 0 where there are too many, or parts of vectors have their price."""
+    vectors = -(-x.size // machine.lanes(op.dtype))
+    fits = vectors <= machine.target.registers * 3 // 4
+    long = x.size * element(op.dtype).size > STRIP
+    wide = y.type == DimType.K != x.type and fits and long and machine.target.free_masks
+    return -(-vectors // 2) * 2 if wide else 0
+
+
+def _asks(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
+    """Whether rows that are summed down come from memory, in pieces that are too short for the
+    hardware to read ahead in."""
+    down, row = y.type == DimType.K != x.type, x.size * element(op.dtype).size
+    read = max(bytes_of(op, t) for t in range(op.out))
+    return down and STRIP < row < LONG_PIECE and level_of(read, machine) == MEMORY
+
+
 def _rows_and_columns(
-    op: TensorOp, x: Axis, y: Axis, machine: Machine, scalars: bool
+    op: TensorOp, x: Axis, y: Axis, machine: Machine, kernel: StreamKernel
 ) -> tuple[int, int]:
-    """How much of Y and of X a stream kernel is called for. scalars: it has a single accumulator,
-    and no vectors."""
-    kind = element(op.dtype)
+    """How much of Y and of X a stream kernel is called for."""
+    kind, scalars = element(op.dtype), kernel.strided  # a single accumulator, and no vectors
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
-    if y.type == DimType.K != x.type and x.size * kind.size > STRIP and not kind.half:
+    strips = x.size * kind.size > STRIP and not kernel.width
+    if y.type == DimType.K != x.type and strips and not kind.half:
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
@@ -288,6 +312,8 @@ def stream_call(
     axes: tuple[Axis, Axis],
     when: str = "always",
     past: bool = False,
+    width: int = 0,
+    asks: bool = False,
 ) -> Call:
     """A call of the stream kernel for `main` over two axes that are affine in every tensor."""
     x, y = axes
@@ -312,6 +338,8 @@ def stream_call(
         conj1=conj[1] if len(conj) > 1 else False,
         joined=len(tensors) == 3 and spread(op, rows, inner) == 1,
         past=past,
+        width=width,
+        asks=asks,
     )
     return Call(kernel, tensors, (x.name, y.name), when)
 

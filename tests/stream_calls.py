@@ -131,6 +131,8 @@ class Case:
     shared: bool = False  # in1 is the same for all y
     joined: bool = False  # rows lie end to end, but for those of in1
     past: bool = False  # lines of out go past the caches
+    width: int = 0  # vectors that are summed down all rows at once
+    asks: bool = False  # rows further on are asked for
     shift: int = 0  # bytes of out from the end or the beginning of its memory
     at_end: bool = True
     in_place: bool = False
@@ -140,6 +142,7 @@ class Case:
     @property
     def kernel(self) -> StreamKernel:
         names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined", "past")
+        names += ("width", "asks")
         return stream_kernel(self.main, self.dtype, **{n: getattr(self, n) for n in names})
 
     def check(self, target: Target) -> None:

@@ -8,8 +8,10 @@ import pytest
 import tensorop
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.stream_abi import JOINED, StreamKernel
+from tensorop.jit.target import current_target
 from tensorop.optimizer import nest
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
 from tests.strategies import numpy_dtype
@@ -35,11 +37,29 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     plan = tensorop.compile("km->m", a, threads=1)
     loops = [step for _, step in plan.schedule.steps() if isinstance(step, Loop)]
     streams = host_machine().streams
-    long = columns * a.itemsize > nest.STRIP
+    (kernel,) = [s.kernel for _, s in plan.schedule.steps() if isinstance(s, Call)]
+    long = columns * a.itemsize > nest.STRIP and not kernel.width
+    vectors = columns / current_target().lanes(a.itemsize)
+    assert kernel.width <= vectors + 2 and (not kernel.width or vectors <= kernel.width <= 24)
     blocks = {loop.axis: loop.block for loop in loops}
     assert blocks.get("Y", rows) == (min(streams, rows) if long else rows)
     assert blocks.get("X", columns) <= nest.STREAM_BLOCK // streams
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "asks"), [(400, 600, True), (40, 600, False), (40, 6000, False)]
+)
+def test_rows_in_memory_are_asked_for(rows: int, columns: int, asks: bool) -> None:
+    """Where they are short; not those of the registers, nor what the caches hold."""
+    k = Dimension(DimType.K, rows, (columns, 1, 0))
+    m = Dimension(DimType.M, columns, (1, 0, 1))
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    op = TensorOp(tensors, (k, m), Primitive.GEMM)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 19)
+    (stage,) = plan_stages(op, machine, 1)
+    (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
+    assert isinstance(kernel, StreamKernel) and kernel.asks == asks
 
 
 @pytest.mark.parametrize(

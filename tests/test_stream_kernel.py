@@ -7,6 +7,7 @@ import itertools
 
 import pytest
 
+from tensorop.jit.elements import element
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import JOINED
 from tensorop.jit.target import Target
@@ -88,6 +89,36 @@ def test_joined_rows_of_elementwise_operations(target: Target, main: str, in1: s
         case = Case(main, "float64", "unit", in1, x=x, y=y, joined=True, shared=in1 == "unit")
         assert case.kernel.joined
         case.check(target)
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_wide_sums_down_rows(target: Target, dtype: str) -> None:
+    """Rows of fewer and of more vectors than a kernel sums at once, which may ask for others."""
+    lanes = target.lanes(element(dtype).part)
+    for i, (width, y) in enumerate(itertools.product((2, 6, 24), (1, 2, 7, 20))):
+        first, alpha, beta = UPDATES[i % len(UPDATES)]
+        for x in (1, lanes + 1, width * lanes - 1, width * lanes, 2 * width * lanes + 3):
+            case = Case(
+                "gemm", dtype, "unit", ("unit", "zero")[i % 2], outer_reduced=True, x=x, y=y,
+                first=first, alpha=alpha, beta=beta, width=width, asks=x % 2 == 0, pad=i % 3,
+                negative=i % 4 == 1, special=i % 5 == 4, at_end=i % 3 != 0,
+            )  # fmt: skip
+            case.check(target)
+            Case("sum", dtype, outer_reduced=True, x=x, y=y, width=width, asks=True).check(target)
+    wide = dtype in ("float32", "float64", "int32", "uint64")
+    assert not wide or (case.kernel.width == width and "wide24" in case.kernel.name)
+
+
+def test_what_is_not_wide() -> None:
+    for kernel in (
+        stream_kernel("gemm", "float32", in1="unit", out="reduced", width=8, asks=True),
+        stream_kernel("gemm", "float32", in1="unit", width=8, asks=True),
+        stream_kernel("gemm", "complex64", in1="unit", outer_reduced=True, width=8, asks=True),
+        stream_kernel("gemm", "int8", in1="unit", outer_reduced=True, width=8, asks=True),
+        stream_kernel("sum", "float32", in0="strided", outer_reduced=True, width=8, asks=True),
+    ):
+        assert not kernel.width and not kernel.asks
 
 
 @on_targets
