@@ -9,10 +9,8 @@ from typing import Literal
 
 from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
-from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
-LONG_ROW = 8 * LINE  # bytes of C that make whole lines of what begins within one worth it
 Access = Literal["packed", "direct", "consecutive"]
 Store = Literal["columns", "runs", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.

@@ -33,8 +33,8 @@ from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm_abi import EPILOGUES, LONG_ROW, GemmKernel, Store, masks_stores
-from tensorop.jit.lines import LINE
+from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
+from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, call_work, ceiling

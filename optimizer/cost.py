@@ -16,8 +16,8 @@ from math import ceil, prod
 from tensorop.ir import DimType, TensorOp
 from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
-from tensorop.jit.gemm_abi import LONG_ROW, masks_stores
-from tensorop.jit.lines import LINE
+from tensorop.jit.gemm_abi import masks_stores
+from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import tile_of

@@ -13,6 +13,7 @@ from math import prod
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
+from tensorop.jit.lines import LONG_ROW
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
@@ -31,7 +32,6 @@ from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-LONG_ROW = 512  # bytes of a row of out that has enough whole lines
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well enough
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import LONG_ROW
-from tensorop.jit.lines import LINE
+from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import are_alike, tabled_part
 from tensorop.schedule import Axis

@@ -122,7 +122,8 @@ def vecdot(
     axis : int, optional
         The axis; or `axes`, a list of one for each operand and an empty tuple for the result.
     keepdims : bool
-        The result keeps that axis, of size 1.
+        The result keeps that axis, of size 1: where `axis` or a third entry of `axes` says, else
+        last.
 
     Raises
     ------
@@ -143,13 +144,15 @@ def vecdot(
     out = _single(out)
     check_subclasses("vecdot", x1, x2)
     a, b = _with_dimensions("vecdot", x1, x2)
+    kept = -1 if axis is None else operator.index(axis)
     if axis is not None:
         if axes is not None:
             raise TypeError("vecdot: give axis or axes, not both")
         axes = [(axis,), (axis,), ()]
-    if keepdims and axes is not None and axis is None:
-        raise TypeError("vecdot: with keepdims give axis, not axes")
-    kept = -1 if axis is None else operator.index(axis)
+    elif keepdims and axes is not None:
+        if len(axes) == 3:  # the result, too, has an axis that may lie anywhere
+            *axes, (kept,) = _core_axes("vecdot", ("k", "k", "k"), axes)
+        axes = [*axes, ()]
     target = out
     if keepdims and isinstance(out, np.ndarray):
         target = np.moveaxis(out, kept, -1)

@@ -152,6 +152,17 @@ def test_vecdot_out_of_more_dimensions() -> None:
         assert (vecdot(a, b, out=np.zeros(shape)) == 3).all()
 
 
+@pytest.mark.parametrize("axes", [[0, 0], [1, 1, 0], [1, 1, 2], [(0,), (0,), (0,)], [0, 2, 1]])
+def test_vecdot_keeps_an_axis_anywhere(axes) -> None:
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(24.0).reshape(2, 3, 4)
+    b = b.transpose(1, 2, 0) if axes == [0, 2, 1] else b
+    expected = np.vecdot(a, b, axes=axes, keepdims=True)
+    result = vecdot(a, b, axes=axes, keepdims=True)
+    assert result.shape == expected.shape and (result == expected).all()
+    out = np.zeros(expected.shape)
+    assert vecdot(a, b, out, axes=axes, keepdims=True) is out and (out == expected).all()
+
+
 class Units(np.ndarray):
     """A subclass with more to it than its elements."""
 
@@ -336,8 +347,9 @@ def test_vecdot_keeps_its_axis() -> None:
         np.testing.assert_array_equal(out, expected)
     with pytest.raises(EinsumError, match="size 4, not 1"):
         vecdot(x, y, out=np.zeros((2, 3, 4)), keepdims=True)
-    with pytest.raises(TypeError, match="give axis"):
-        vecdot(x, y, axes=[(0,), (0,), ()], keepdims=True)
+    for axes in ([(0,), (0,), ()], [0], [0, 0, 5]):
+        with pytest.raises(ValueError):
+            vecdot(x, y, axes=axes, keepdims=True)
 
 
 def test_out_may_be_a_tuple_of_none() -> None:
