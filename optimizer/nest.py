@@ -26,6 +26,7 @@ from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
@@ -64,11 +65,23 @@ def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -
         axes, body, note = _stream(op, machine)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
-    for axis in reversed(outer):
+    around, innermost = outer, [d for d in loops[-1:] if d.exec == ExecType.SEQ]
+    if axes[-1].name == "Y" and strands(op, *_stream_order(op), innermost, machine):
+        around, body = outer[:-1], _going_on(outer[-1], body)
+    for axis in reversed(around):
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
     every = (*outer, *axes)
     return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
+
+
+def _going_on(axis: Axis, body: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A loop inside of that over blocks of rows, where that is all of the body."""
+    match body:
+        case (Loop("Y") as rows,):
+            inside = (Loop(axis.name, 1, ExecType.SEQ, rows.body),)
+            return (rows._replace(body=inside),)
+    return (Loop(axis.name, 1, ExecType.SEQ, body),)
 
 
 def _absorbed(op: TensorOp) -> TensorOp:
@@ -251,6 +264,7 @@ def _rows_and_columns(
     kind, scalars = element(op.dtype), kernel.strided  # a single accumulator, and no vectors
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     strips = x.size * kind.size > STRIP and not kernel.width
+    strips = strips or bool(strands(op, *_stream_order(op), op.dimensions, machine))
     if y.type == DimType.K != x.type and strips and not kind.half:
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.

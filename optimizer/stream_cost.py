@@ -13,6 +13,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import (
     FOLLOWED,
     LINE_CYCLES,
@@ -43,6 +44,7 @@ UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
 LANE = 1.0
+OVERLAPPED = 1.0  # to translate an address by the second level: of a vector, several at a time
 NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
 
 
@@ -53,6 +55,9 @@ def stream_cycles(
     points, y = prod(d.size for d in op.dimensions), rows.size if rows else 1
     other = spread(op, rows, inner)
     begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
+    loops = [d for d in op.dimensions if d is not inner and d is not rows]
+    followed = strands(op, rows, inner, loops, machine) is not None
+    y = min(y, machine.streams) if followed else y
     total = points / inner.size * (_row(op, inner, rows, machine) + begun / y)
     held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
     for t in range(len(op.tensors)):
@@ -60,7 +65,7 @@ def stream_cycles(
             total += points * _lone(op, t, inner, rows, machine)
             continue
         total += transfer(bytes_of(op, t), held, machine, written=t == op.out)
-        if inner.strides[t]:
+        if inner.strides[t] and not followed:
             total += points / inner.size * _row_start(op, t, inner, rows, machine)
     return total + _read_again(op, (inner, rows), machine)
 
@@ -157,4 +162,4 @@ def _lone(
     if level_of(held, machine) == MEMORY:  # as of tensors whose elements are not apart
         first = max(first, transfer(size, held, machine, written=written))
     again = LINE_CYCLES[level_of(waiting, machine)]
-    return max(first, again) + walk_cycles(inner.size, step)
+    return max(first, again) + walk_cycles(inner.size, step, OVERLAPPED)

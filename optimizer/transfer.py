@@ -50,7 +50,9 @@ def all_transfers(op: TensorOp, machine: Machine) -> float:
     return sum([transfer(size, held, machine, written=t == op.out) for t, size in enumerate(sizes)])
 
 
-def walk_cycles(count: int, step: int = PAGE) -> float:
-    """Cycles to translate an address, of so many that are asked for in turn at such a distance."""
+def walk_cycles(count: int, step: int = PAGE, second: float = WALK_CYCLES[1]) -> float:
+    """Cycles to translate an address, of so many that are asked for in turn at such a distance;
+    `second`: where the second level translates it."""
     each = min(1.0, step / PAGE)  # how many new pages
-    return each * WALK_CYCLES[sum(count * each > reach for reach in TLB_REACH)]
+    cycles = (WALK_CYCLES[0], second, WALK_CYCLES[2])
+    return each * cycles[sum(count * each > reach for reach in TLB_REACH)]
