@@ -9,7 +9,8 @@ pairs (jit/copy_pairs.py): X is consecutive in the target but for the element of
     is put beside each: bfloat16, into panels of pairs.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
     transposed in registers and written along Y; into more than the caches hold, by way of a stage
-    and past them (jit/copy_staged.py), and a few channels as whole vectors (jit/copy_channels.py).
+    and past them (jit/copy_staged.py), a few channels as whole vectors (jit/copy_channels.py), long
+    columns straight into whole lines (jit/copy_lines.py).
 
 A pack is a copy into panels: its target tables count from the block, and the last panel, where it
 is not full, is zeroed first. Elements that are neither converted, conjugated nor made planar are
@@ -27,6 +28,7 @@ from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_channels import Channels
 from tensorop.jit.copy_digits import Digits
+from tensorop.jit.copy_lines import Lines
 from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
 from tensorop.jit.copy_staged import Staged
@@ -39,6 +41,7 @@ FORMS: dict[CopyMode, type[Block]] = {
     "pairs": Pairs,
     "across": Across,
     "staged": Staged,
+    "lines": Lines,
 }
 
 

@@ -12,6 +12,7 @@ from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 STAGE = 1 << 16  # bytes at most of a region that is staged, with a line in front of every run
+BAND = 1 << 10  # bytes of a row of a block at most (lines)
 ELSEWHERE = -1  # a digit of the place in a vector that was none of it before (digits)
 TILE_WORDS = 2  # of a tile of digits: where it begins in the source, and in the target
 RUN_WORDS = 2  # of a run of a region: its offset in the stage, and in the target
@@ -37,6 +38,8 @@ class CopyDescriptor(IntEnum):
     WIDTH: lanes of a panel, 0 where nothing is padded; LANES_TARGET: offsets in the target by lane
     position; ROW: bytes of a row of a panel; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes
     and rows.
+    COLUMNS_ALIKE, ROWS_ALIKE: whether all columns of the target, or all rows of the source, begin
+    alike in a line (lines; X is one run of the source, Y one of the target: no chunks are read).
     LOADS, STORES: offsets of the vectors of a tile (digits). There X_CHUNKS holds tiles of the
     depth (TILE_WORDS); Y_SOURCE and Y_TARGET go by groups of lanes, of which a tile has one.
     """
@@ -71,6 +74,8 @@ class CopyDescriptor(IntEnum):
     ASK_COUNT = 27
     LOADS = 28
     STORES = 29
+    COLUMNS_ALIKE = 30
+    ROWS_ALIKE = 31
 
 
 class Carried(NamedTuple):
@@ -92,7 +97,7 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "pairs", "across", "staged", "digits"]
+CopyMode = Literal["along", "rows", "pairs", "across", "staged", "lines", "digits"]
 ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "pairs"})
 
 
@@ -103,7 +108,8 @@ class CopyKernel:
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
     more than the caches hold (not conjugated), or pairs where two y are put side by side (bfloat16
     into a panel, in which a pair counts as a float32); else across, or staged where the target is
-    more than the caches hold; or digits where many dimensions have few positions each.
+    more than the caches hold, or lines where, besides, columns are long and the target can put two
+    vectors together (Target.shifts_lines); or digits where many dimensions have few positions each.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector

@@ -47,6 +47,12 @@ class Target(NamedTuple):
         64-bit ones: so it is with AVX2."""
         return self.vector_bytes == 32
 
+    @property
+    def shifts_lines(self) -> bool:
+        """Whether a vector is a cache line, and one instruction picks 32-bit parts of two of them,
+        in an order that is known only when it runs."""
+        return "+avx512f" in self.features
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of the given size in one vector register, at least 1."""
         return max(1, self.vector_bytes // element_bytes)

@@ -5,7 +5,8 @@ another (Y); a tile of both is transposed in registers. Small leading dimensions
 a tile is full: an axis may run over several dimensions, since the kernel reads and stores through
 offset tables. Where source and target share their fastest dimension there is nothing to transpose:
 runs of it are moved along Y. The other dimensions are loops, in the order of the target. What does
-not fit in the caches goes region by region (optimizer/regions.py), or in longer runs.
+not fit in the caches goes down long bands (optimizer/bands.py), region by region
+(optimizer/regions.py), or in longer runs.
 
 Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition C++ library (2017).
 """
@@ -18,10 +19,11 @@ from dataclasses import replace
 from math import gcd, prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode
+from tensorop.jit.copy_abi import BAND, LARGEST_TILE, STAGE, CopyKernel, CopyMode
 from tensorop.jit.elements import element
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
+from tensorop.optimizer.bands import bands
 from tensorop.optimizer.interleave import MOST
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.permute_digits import permute_digits
@@ -31,6 +33,7 @@ from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
+ROWS = 4096  # positions of Y in a call that goes down a band, which is not interrupted
 RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
@@ -53,7 +56,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
         return _rows(op, threads, _is_huge(op, machine))
-    found = staged(op, machine, threads) or permute_digits(op, machine, threads)
+    found = banded(op, machine, threads) or staged(op, machine, threads)
+    found = found or permute_digits(op, machine, threads)
     if found is not None:
         return found
     x, y, rest = _grouped(op, (FULL, FULL), LONGEST)
@@ -64,6 +68,14 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
 def _is_huge(op: TensorOp, machine: Machine) -> bool:
     """Whether source and target together are more than the last cache holds."""
     return _bytes(op) > machine.l3 // 2
+
+
+def _goes_past_caches(op: TensorOp, machine: Machine) -> bool:
+    """Whether most of the target would be gone from the caches before anybody reads it."""
+    # An eighth of L3: others use it, too.
+    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
+    long = _run(op) * element(op.dtype).size >= LONG_RUN
+    return _is_huge(op, machine) or (long and _bytes(op) > near)
 
 
 def _bytes(op: TensorOp) -> int:
@@ -109,14 +121,24 @@ def _blocked(
     return windowed(Schedule(op, (*outer, x, y), body, threads, notes=(_note(kernel, x, y),)))
 
 
+def banded(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
+    """Band by band; None where the caches hold all, or there are no long rows and columns."""
+    size = element(op.dtype).size
+    if not machine.target.shifts_lines or _conjugates(op) or not _goes_past_caches(op, machine):
+        return None
+    found = bands(op.dimensions, size)
+    if found is None:
+        return None
+    x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
+    kernel = CopyKernel(op.dtype, op.dtype, "lines")
+    return _blocked(op, kernel, (x, y), found.rest, (BAND // size, ROWS), threads)
+
+
 def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     """Region by region, in the order of the target; None where the caches hold all, or there are no
     runs in the target."""
     size, vector = element(op.dtype).size, machine.target.vector_bytes
-    # An eighth of L3: others use it, too.
-    near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
-    worthwhile = _bytes(op) > near and _run(op) * size >= LONG_RUN
-    if not worthwhile and not _is_huge(op, machine):
+    if not _goes_past_caches(op, machine):
         return None
     found = regions(op.dimensions, size, vector, min(STAGE, machine.l1))
     if found is None:

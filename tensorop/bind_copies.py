@@ -19,6 +19,7 @@ from tensorop.jit.copy_abi import ALONG, LARGEST_TILE, CopyDescriptor, CopyKerne
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.image import Image
+from tensorop.jit.lines import LINE
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.optimizer.digits import Tile, tile_of
@@ -84,6 +85,11 @@ class CopyWords(ScheduleTables):
             records, begin = chunks(_common_runs(read, reached, size), size, granule, granule)
             records[:, 1] = read[records[:, 0]]
             self._set_x(words, x, (records, begin), granule, reached)
+            return words
+        if call.kernel.mode == "lines":
+            words[d.X_AXIS], words[d.X_TARGET] = AXIS_SLOTS[x], self.image.keep(reached)
+            words[d.COLUMNS_ALIKE] = _begin_alike(reached)
+            words[d.ROWS_ALIKE] = _begin_alike(self._offsets(y, source))
             return words
         lanes, rows = call.kernel.lanes(self.target), call.kernel.rows(self.target)
         records, begin = chunks(read, size, lanes, granule)
@@ -337,6 +343,11 @@ def reaching_back(records: Words, size: int, lanes: int, granule: int) -> Words:
     )
     back = np.where(follows & (length > LEFT), missing, 0)
     return np.stack([first - back, offset - back * size, length + back], axis=1)
+
+
+def _begin_alike(offsets: Words) -> bool:
+    """Whether what lies there begins everywhere alike in a line."""
+    return not np.any((offsets - offsets[0]) % LINE)
 
 
 def _common_runs(source: Words, target: Words, size: int) -> Words:
