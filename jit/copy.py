@@ -5,8 +5,8 @@ other one. Ways to go:
 
 along (jit/copy_along.py): X is consecutive in the target too. Every chunk is moved as vectors, or,
     into more than the caches hold, as lines (jit/copy_rows.py).
-pairs (jit/copy_pairs.py): X is consecutive in the target but for the element of the next y, which
-    is put beside each: bfloat16, into panels of pairs.
+groups (jit/copy_groups.py): X is consecutive in the target but for the elements of the next y,
+    which are put beside each: into panels of groups.
 across (jit/copy_across.py): Y is consecutive in the target. Square tiles are read along X,
     transposed in registers and written along Y; into more than the caches hold, by way of a stage
     and past them (jit/copy_staged.py), a few channels as whole vectors (jit/copy_channels.py), long
@@ -28,8 +28,8 @@ from tensorop.jit.copy_along import Along
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_channels import Channels
 from tensorop.jit.copy_digits import Digits
+from tensorop.jit.copy_groups import Groups
 from tensorop.jit.copy_lines import Lines
-from tensorop.jit.copy_pairs import Pairs
 from tensorop.jit.copy_rows import Rows
 from tensorop.jit.copy_staged import Staged
 from tensorop.jit.mover import Mover
@@ -38,7 +38,6 @@ from tensorop.jit.target import Target
 FORMS: dict[CopyMode, type[Block]] = {
     "along": Along,
     "rows": Rows,
-    "pairs": Pairs,
     "across": Across,
     "staged": Staged,
     "lines": Lines,
@@ -61,10 +60,14 @@ def generate(kernel: CopyKernel, target: Target) -> ir.Module:
     block = _block(code, mover, kernel)
     block.pad_last_panel()
     block.copy()
+    if kernel.ragged:
+        block.shift_last_row(kernel.ragged)
     return code.finish()
 
 
 def _block(code: Code, mover: Mover, kernel: CopyKernel) -> Block:
     if kernel.mode == "digits":
         return Digits(code, mover, kernel)
+    if kernel.mode == "groups":
+        return Groups(code, mover, kernel)
     return Channels(code, mover, kernel) if kernel.channels else FORMS[kernel.mode](code, mover)

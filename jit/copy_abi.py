@@ -97,8 +97,8 @@ class Carried(NamedTuple):
         return target.lanes(self.stored.part * self.units)
 
 
-CopyMode = Literal["along", "rows", "pairs", "across", "staged", "lines", "digits"]
-ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "pairs"})
+CopyMode = Literal["along", "rows", "groups", "across", "staged", "lines", "digits"]
+ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "groups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ class CopyKernel:
     """A copy from a dtype to the same one, or from a half type to float32.
 
     mode: along where X is consecutive in the target too, or rows where so it is and the target is
-    more than the caches hold (not conjugated), or pairs where two y are put side by side (bfloat16
-    into a panel, in which a pair counts as a float32); else across, or staged where the target is
-    more than the caches hold, or lines where, besides, columns are long and the target can put two
-    vectors together (Target.shifts_lines); or digits where many dimensions have few positions each.
+    more than the caches hold (not conjugated), or groups where a few y are put side by side (as an
+    element of a panel: of uint32); else across, or staged where the target is more than the caches
+    hold, or lines where, besides, columns are long and the target can put two vectors together
+    (Target.shifts_lines); or digits where many dimensions have few positions each.
     conj: conjugate. planar: the target holds real and imaginary parts apart (complex only).
     tile: most lanes of a tile that is transposed (not along): no more than runs of Y are long.
     squares: how many square tiles, one below the other, are transposed together, so that a vector
@@ -118,6 +118,8 @@ class CopyKernel:
     in the source, or in the target: then a tile has as many vectors, of so many bytes, on both
     sides (staged).
     order: of the digits of the place in a vector (digits; see jit/digits.py).
+    ragged: so many elements are one that is moved; where they do not make up a block, the last ones
+    were read with those before, which are shifted out, and zeros in (across).
     """
 
     source: str
@@ -131,6 +133,7 @@ class CopyKernel:
     joins: bool = False
     vector: int = 0
     order: tuple[int, ...] = ()
+    ragged: int = 0
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -164,8 +167,10 @@ class CopyKernel:
         conj = self.conj and source.parts == 2
         if self.mode == "rows" and (conj or self.planar or source != stored):
             raise ValueError("whole rows are moved as bits")
-        if self.mode == "pairs" and (self.source, self.target) != ("bfloat16", "float32"):
-            raise ValueError(f"{self.source} is not multiplied in pairs")
+        if self.mode == "groups":
+            if self.source not in ("uint8", "uint16") or self.target != "uint32":
+                raise ValueError(f"no groups of {self.source} in {self.target}")
+            return Carried(source, source, 1, False)
         if source != stored and not (source.half and stored == element("float32")):
             raise ValueError(f"no copy kernel from {self.source} to {self.target}")
         if self.planar and source.parts == 1:
@@ -181,6 +186,7 @@ class CopyKernel:
     def name(self) -> str:
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
+        flags += f"_ragged{self.ragged}" if self.ragged else ""
         tile = f"{self.tile}" + f"x{self.tile * self.squares}" * (self.squares > 1)
         if self.channels:
             tile = f"_{'join' if self.joins else 'part'}{self.channels}_{8 * self.vector}"

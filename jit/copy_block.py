@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic
-from tensorop.jit.builder import Code, Value
+from tensorop.jit.builder import INT32, Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.elements import element
 from tensorop.jit.mover import Mover
@@ -68,6 +68,28 @@ class Block(ABC):
                 panel = self._pointer(CopyDescriptor.LANES_TARGET)
                 offset = code.word(panel, code.add(start, whole))
                 self._zero(code.at(self.target, offset), code.mul(row, depth))
+
+    def shift_last_row(self, together: int) -> None:
+        """Where the depth of a block is not made up of so many elements: its last row holds, in
+        front, elements of the row before."""
+        code, d, builder = self.code, CopyDescriptor, self.code.builder
+        depth, start, size = (
+            self._of_axis(base, axis)
+            for base, axis in (
+                (Frame.SIZE, d.DEPTH_AXIS),
+                (Frame.START, d.LANES_AXIS),
+                (Frame.SIZE, d.LANES_AXIS),
+            )
+        )
+        left = builder.and_(depth, code.int(together - 1))
+        with code.when(code.nonzero(left)):
+            row = code.mul(self._word(d.ROW), code.sub(depth, left))
+            bits = code.mul(code.sub(together, left), 8 * self.mover.source_bytes // together)
+            bits = builder.trunc(bits, INT32)
+            lanes = self._pointer(d.LANES_TARGET)
+            with code.loop(code.add(start, size), start=start) as lane:
+                place = code.at(self.target, code.add(code.word(lanes, lane), row))
+                code.store(builder.lshr(code.load(place, INT32), bits), place)
 
     def _zero(self, address: Value, count: Value) -> None:
         code, width = self.code, self.code.target.vector_bytes

@@ -19,7 +19,6 @@ from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.bfloat_pairs import BfloatPairs
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows
@@ -37,6 +36,7 @@ from tensorop.jit.gemm_tile import (
     TileProduct,
     multiples_of,
 )
+from tensorop.jit.groups import COLUMNS, Starts, grouped, moves, multiplies
 from tensorop.jit.long_integers import LongIntegers
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
@@ -61,8 +61,11 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
             raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
         if described.parts == 2:
             raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
-    if kernel.pairs and not (kernel.dtype == "bfloat16" and target.bfloat_pairs):
-        raise ValueError(f"{target.name} multiplies no pairs of {kernel.dtype}")
+    if kernel.inputs and not multiplies(target, kernel.inputs, kernel.dtype):
+        inputs = " and ".join(kernel.inputs)
+        raise ValueError(f"{target.name} multiplies no groups of {inputs} into {kernel.dtype}")
+    if moves(kernel.inputs) and kernel.columns % COLUMNS:
+        raise ValueError(f"{kernel.name} has tiles of no whole vectors of columns")
     if kernel.left and not masks_rows(kernel, target):
         raise ValueError(f"{kernel.name} has no tile of masked rows")
     if kernel.past and not _is_stored_past(kernel):
@@ -95,8 +98,10 @@ class _MacroKernel:
             code.word(code.frame, Frame.SIZE + axis)
             for axis in (AxisSlot.M, AxisSlot.N, AxisSlot.K, AxisSlot.BR)
         )
-        if kernel.pairs:
-            self.k = code.builder.udiv(code.add(self.k, 1), code.int(2))
+        if kernel.together > 1:
+            together = kernel.together
+            self.k = code.builder.udiv(code.add(self.k, together - 1), code.int(together))
+        self.starts = Starts(code, kernel.columns, kernel.inputs) if moves(kernel.inputs) else None
         self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
@@ -119,18 +124,28 @@ class _MacroKernel:
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
             address = code.at(self.b, code.mul(panel, self.b_panel))
+            self._begin(address)
             self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
+            if self.starts is not None:
+                with code.when(code.less(whole, self.n)):
+                    self._begin(last_panel)
             first = self._middle_tiles(last_panel, whole)
             with code.loop(self.n, start=first, step=tail) as n:
                 valid = code.min(tail, code.sub(self.n, n))
-                address = code.at(last_panel, code.mul(code.sub(n, whole), self.b_column))
-                self._rows(self._columns(address, tail, valid), n, valid)
+                inside = code.mul(code.sub(n, whole), self.b_column)
+                address = code.at(last_panel, inside)
+                self._rows(self._columns(address, tail, valid, inside=inside), n, valid)
         if kernel.past:
             code.fence()
         return code.finish()
+
+    def _begin(self, panel: Value) -> None:
+        """Find what the sums of the columns of a panel begin with."""
+        if self.starts is not None:
+            self.starts.fill(panel, self.k)
 
     def _next_blocks(self) -> Ahead | Following | None:
         """What is asked for in every segment of K of every full tile."""
@@ -209,13 +224,21 @@ class _MacroKernel:
             self.multiples = multiples_of(code, self.b_column)
 
     def _columns(
-        self, address: Value, columns: int, valid: Value | None, panel: Value | None = None
+        self,
+        address: Value,
+        columns: int,
+        valid: Value | None,
+        panel: Value | None = None,
+        inside: Value | int = 0,
     ) -> Columns:
+        """panel: the number of the panel that they are. inside: bytes from where their panel begins
+        to the first of them."""
         code, nr = self.code, self.kernel.columns
         if self.kernel.b == "packed":
             step = nr * self.accumulator.size
             plane = nr * self.part if self.accumulator.parts == 2 else 0
-            return PackedColumns(columns, address, step, self.b_block, plane)
+            starts = None if self.starts is None else code.at(self.starts.address, inside)
+            return PackedColumns(columns, address, step, self.b_block, plane, starts=starts)
         offsets: list[Value] = []
         if valid is not None:  # columns that do not exist repeat the last one that does
             last = code.sub(valid, 1)
@@ -376,8 +399,10 @@ class _MacroKernel:
             multiples=self.a_multiples,
         )
         halves = lanes > 1 and in_halves(self.target, accumulator)
-        kind = BfloatPairs if self.kernel.pairs else LongIntegers if halves else Arithmetic
-        vector = kind(code, accumulator, lanes)
+        if self.kernel.inputs:
+            vector = grouped(code, accumulator, lanes, self.kernel.inputs)
+        else:
+            vector = (LongIntegers if halves else Arithmetic)(code, accumulator, lanes)
         parts = Arithmetic(code, accumulator.real, lanes)
         blocks = self.blocks if self.kernel.batch_reduce else None
         # Of a masked tile of several vectors a step is long enough.

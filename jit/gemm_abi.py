@@ -67,7 +67,7 @@ class GemmWord(IntEnum):
 class GemmKernel:
     """A GEMM of one dtype, register tile and way to reach its operands.
 
-    dtype: of C; A and B too, but packed half types are float32.
+    dtype: of C; A and B too, but packed half types are float32, and groups are of `inputs`.
     vectors, columns: the register tile. batch_reduce: also sum over axis slot BR.
     epilogue: a unary primitive that is applied to C after the last block of K.
     asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
@@ -77,7 +77,8 @@ class GemmKernel:
     past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row
     begins with one: where C is not read, those are stored past the caches (not store="scatter",
     real numbers, no epilogue).
-    pairs: packed bfloat16 lie in pairs (`bfloat_pairs.py`), on a target that multiplies these.
+    inputs: the dtypes of A and B where packed panels hold groups of steps of K (`groups.py`), on a
+    target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
     belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
     """
@@ -90,7 +91,7 @@ class GemmKernel:
     store: Store = "columns"
     batch_reduce: bool = False
     epilogue: str = "none"
-    pairs: bool = False
+    inputs: tuple[str, ...] = ()
     asks: int = 0
     left: int = 0
     past: bool = False
@@ -100,7 +101,7 @@ class GemmKernel:
         """The name of the generated function."""
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
-        panels = "pairs" if self.pairs else f"{self.a}_{self.b}"
+        panels = "_".join(self.inputs) if self.inputs else f"{self.a}_{self.b}"
         name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
         if self.asks:
             name = f"{name}_asking{self.asks}"
@@ -109,6 +110,12 @@ class GemmKernel:
         if self.past:
             name = f"{name}_past"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
+
+    @property
+    def together(self) -> int:
+        """Steps of K that are an element of a panel."""
+        whole = element(self.dtype).accumulator.size
+        return whole // element(self.inputs[0]).size if self.inputs else 1
 
     def lanes(self, target: Target) -> int:
         """Rows of one vector."""

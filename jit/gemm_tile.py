@@ -117,7 +117,8 @@ class PackedColumns:
     in L3, every tile asks for its part (into L2).
 
     stream: where in the next panel this tile begins to ask, None for not at all; stream_step: bytes
-    from one step of K to the next.
+    from one step of K to the next. starts: where the numbers are that the sums of the columns begin
+    with, None for zeros.
     """
 
     columns: int
@@ -127,6 +128,7 @@ class PackedColumns:
     plane: int
     stream: Value | None = None
     stream_step: Step = 0
+    starts: Value | None = None
 
     def pointers(self, code: Code) -> list[Value]:
         """The addresses that the elements of one step of K are reached from."""
@@ -264,12 +266,12 @@ class TileProduct:
         errand: what is run for every column meanwhile. What it asks of memory should neither come
         at once, where K is long enough, nor too late.
         """
-        zeros = [
+        sums = [
             part
-            for _ in range(self.rows.vectors * self.columns.columns)
-            for part in self.vector.empty_sum
+            for column in range(self.columns.columns)
+            for part in self.rows.vectors * self._start(column)
         ]
-        values = [*(walk.address for walk in self.walks), *zeros]
+        values = [*(walk.address for walk in self.walks), *sums]
         if blocks is not None:
             values = self._blocks(values, blocks, depth, unroll, errand)
         elif self.turns or (errand is not None and unroll == 1):
@@ -279,6 +281,13 @@ class TileProduct:
                 errand(self.code.int(0), self.columns.columns)
             values = self._block(values, depth, unroll)
         return [*map(self.vector.total, self._numbers(values[len(self.walks) :]))]
+
+    def _start(self, column: int) -> Number:
+        """What the sums of a column begin with."""
+        if isinstance(self.columns, StridedColumns) or self.columns.starts is None:
+            return self.vector.empty_sum
+        place = self.code.at(self.columns.starts, column * self.scalar.element.part)
+        return self.vector.splat(self.scalar.load(place))
 
     def _numbers(self, flat: Sequence[Value]) -> list[Number]:
         parts = self.vector.sum_parts

@@ -27,6 +27,8 @@ class Target(NamedTuple):
     free_masks: masks are registers of their own, and a masked instruction takes no longer.
     half: float16 <-> float32 conversions are instructions.
     bfloat_pairs: one instruction adds the products of two pairs of bfloat16 to a float32.
+    byte_quads: one instruction adds the products of four bytes, unsigned ones by signed ones, to an
+    int32.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Target(NamedTuple):
     free_masks: bool
     half: bool
     bfloat_pairs: bool = False
+    byte_quads: bool = False
 
     @property
     def multiplies_halves(self) -> bool:
@@ -137,6 +140,7 @@ def host_targets() -> tuple[Target, ...]:
             cpu=target.cpu or cpu,
             features="" if target.cpu else features,
             bfloat_pairs=not target.cpu and "avx512bf16" in has,
+            byte_quads=not target.cpu and {"avx512vnni", "avx512vl"} <= has,
         )
         for needs, target in table
         if needs <= has

@@ -25,12 +25,13 @@ def balanced(size: int, largest: int, multiple: int) -> int:
     return ceiling(ceiling(size, count), multiple) * multiple
 
 
-def call_work(machine: Machine, kind: Element) -> int:
+def call_work(machine: Machine, kind: Element, together: int = 1) -> int:
     """Multiply-adds in one kernel call, so that it does not last: between calls the driver looks
-    for interruption."""
-    if not (kind.is_float and kind.vectorises):
+    for interruption. together: of a lane in an instruction, for groups of steps of K."""
+    if together == 1 and not (kind.is_float and kind.vectorises):
         return CALL_SCALARS
-    return CALL_VECTORS * machine.target.lanes(kind.accumulator.part) // kind.parts**2
+    lanes = machine.target.lanes(kind.accumulator.part)
+    return CALL_VECTORS * lanes * together // kind.parts**2
 
 
 def longest_sum(kind: Element, size: int, lanes: int = 1) -> int:

@@ -39,6 +39,7 @@ from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, call_work, ceiling
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.groups import inputs_in_groups
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
     columns_lie,
@@ -46,7 +47,6 @@ from tensorop.optimizer.orient import (
     reads_most,
     tiles_are_cut,
 )
-from tensorop.optimizer.pairs import in_pairs
 from tensorop.optimizer.past import in_lines, tiles_leave_caches
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
@@ -94,7 +94,7 @@ def _vector_order(op: TensorOp, rows: int, columns: int) -> tuple[Dimension, ...
             break
         inside.insert(0, others.pop())
         length *= beside.size
-    return (*_nearest_last(others, IN0, op.dtype), *inside)
+    return (*_nearest_last(others, IN0, op), *inside)
 
 
 def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
@@ -104,12 +104,13 @@ def _broadcast_order(op: TensorOp) -> tuple[Dimension, ...]:
     it."""
     dims = output_axis(op, DimType.N).dimensions
     larger = op.size_of(DimType.K) > op.size_of(DimType.M)
-    return tuple(_nearest_last(dims, IN1, op.dtype)) if larger else dims
+    return tuple(_nearest_last(dims, IN1, op)) if larger else dims
 
 
-def _nearest_last(dims: Sequence[Dimension], tensor: int, dtype: str) -> list[Dimension]:
+def _nearest_last(dims: Sequence[Dimension], tensor: int, op: TensorOp) -> list[Dimension]:
     """The dimension with the shortest steps in a tensor runs fastest, if it shares lines there."""
-    steps = [abs(d.strides[tensor]) * element(dtype).size for d in dims]
+    size = element(op.tensors[tensor].dtype).size
+    steps = [abs(d.strides[tensor]) * size for d in dims]
     last = steps.index(min(steps)) if min(steps, default=LINE) < LINE else len(dims)
     return [*dims[:last], *dims[last + 1 :], *dims[last : last + 1]]
 
@@ -198,7 +199,11 @@ def blocked(
         _part(m, rows, inner_threads) if share_m else m,
         n if share_m else _part(n, tile.columns, inner_threads),
     )
-    blocks = block_sizes(machine, kind, (*parts, k), (rows, tile.columns), choice.scales)
+    inputs = inputs_in_groups(op, machine, (m_axis, n_axis), k_axis)
+    together = kind.accumulator.size // element(inputs[0]).size if inputs else 1
+    step = kind.accumulator.size // together  # bytes of a panel for each lane and step of K
+    sizes = (*parts, k)
+    blocks = block_sizes(machine, kind, sizes, (rows, tile.columns), choice.scales, together)
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
@@ -207,7 +212,7 @@ def blocked(
     axes = (*axes[:-3], stored.rows, *axes[-2:])
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
-        nc = _turn(machine, n, tile.columns, blocks.kc * kind.accumulator.size, choice.scales[1])
+        nc = _turn(machine, n, tile.columns, blocks.kc * step, choice.scales[1])
         blocks = blocks._replace(nc=min(blocks.nc, nc))
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
@@ -217,7 +222,7 @@ def blocked(
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
     if stored.past and ask0:
-        mc = _turn(machine, m, rows, blocks.kc * kind.accumulator.size, choice.scales[0])
+        mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
     kernel = GemmKernel(
         kernel_dtype(op),
@@ -227,7 +232,7 @@ def blocked(
         "consecutive" if lies else "packed",
         stored.how,
         epilogue=epilogue_of(op),
-        pairs=in_pairs(op, machine, (m_axis, n_axis), k_axis),
+        inputs=inputs,
         asks=ask0 + ask1,
         past=stored.past,
     )
@@ -269,7 +274,7 @@ def _asked(
     (m, n, k), (mc, nc, kc) = sizes, blocks
     lanes, block, partners = ((m, mc, nc), (n, nc, m))[tensor]
     follows = block < lanes or kc < k
-    fits = block * kc * element(op.dtype).size <= machine.l2
+    fits = block * kc * element(op.tensors[tensor].dtype).size <= machine.l2
     return follows and fits and is_slow(op, tensor, partners, machine)
 
 
@@ -280,10 +285,10 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
     of M lie outside those of N in a large `out`, that would go through all of it for every few
     columns: the block then ends where they begin, or after whole cache lines of in0.
     """
-    itemsize = element(op.dtype).size
+    itemsize = element(op.tensors[IN0].dtype).size
     widest = max((d.strides[op.out] for d in n.dimensions if d.size > 1), default=0)
     inside = prod(d.size for d in m.dimensions if d.strides[op.out] < widest)
-    if inside == m.size or m.size * n.size * itemsize <= machine.l2:
+    if inside == m.size or m.size * n.size * element(op.dtype).size <= machine.l2:
         return m.size
     whole_lines = 1
     if any(d.strides[IN0] == 1 for d in m.dimensions):
@@ -422,6 +427,7 @@ def block_sizes(
     sizes: tuple[int, int, int],
     tile: tuple[int, int],
     scales: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    together: int = 1,
 ) -> Blocks:
     """Block sizes from cache sizes, evened out so that the last block is about as long.
 
@@ -433,14 +439,16 @@ def block_sizes(
         The register tile in elements.
     scales : (m, n, k)
         What to multiply the model's block sizes by.
+    together : int
+        Steps of K that are an element of a panel.
     """
     (m, n, k), (mr, nr), (m_scale, n_scale, k_scale) = sizes, tile, scales
-    bytes_ = kind.accumulator.size
+    bytes_ = kind.accumulator.size // together
     longest = max(MIN_KC, machine.l1 // (nr * bytes_))
     # A partial sum stored in a half type would be rounded once a block.
     kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
     mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
     nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
-    work = max(1, call_work(machine, kind) // (mc * kc))
+    work = max(1, call_work(machine, kind, together) // (mc * kc))
     nc = max(nr, min(nc, work))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)

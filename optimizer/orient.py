@@ -109,4 +109,6 @@ def columns_lie(op: TensorOp, n: Axis, k: Axis, longest: int) -> bool:
         return False
     if kind.accumulator is not kind or kind.parts > 1 or op.tensors[1].conj:
         return False
+    if op.tensors[1].dtype != op.dtype:
+        return False
     return abs(apart) <= NEAR * k.size or k.size * kind.size <= SHORT_COLUMN

@@ -17,6 +17,7 @@ from tensorop.optimizer.cost import (
     tiny_cycles,
 )
 from tensorop.optimizer.direct import as_items, direct
+from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
@@ -53,6 +54,8 @@ def choose(op: TensorOp, machine: Machine, loops: bool = True) -> Regime:
 
 def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    if narrows(op):
+        return Regime("blocked", "an instruction multiplies groups of steps of K")
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
     along, large = as_batch(op), _large(op, machine)

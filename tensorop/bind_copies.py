@@ -23,7 +23,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.tables import Words, chunks
 from tensorop.jit.target import Target
 from tensorop.optimizer.digits import Tile, tile_of
-from tensorop.optimizer.pairs import lie_in_pairs
+from tensorop.optimizer.groups import lie_in_groups
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
 from tensorop.schedule import Call, Loop, Pack, Schedule
@@ -41,7 +41,7 @@ class _Packing(NamedTuple):
 
     way: `along` where the lanes are consecutive in the source (or nothing is), `across` where the
     depth is, `within` where another part of the lanes is than the fastest: lanes are then
-    transposed with lanes. `pairs`: along, into panels of pairs; `across pairs` where these are
+    transposed with lanes. `groups`: along, into panels of groups; `across groups` where these are
     consecutive in the source. `digits`: where dimensions are short, as tiles of their digits
     (optimizer/digits.py). together: lanes that are moved as one wide element. group: see `_group`.
     """
@@ -113,8 +113,9 @@ class CopyWords(ScheduleTables):
     def _packing(self, pack: Pack) -> _Packing:
         """How a pack is done, decided once."""
         if pack not in self._packings:
-            pairs = self.panels[pack.tensor].together > 1
-            self._packings[pack] = self._pairing(pack) if pairs else self._moving(pack)
+            together = self.panels[pack.tensor].together
+            moved = self._moving(pack) if together == 1 else self._grouping(pack, together)
+            self._packings[pack] = moved
         return self._packings[pack]
 
     def _moving(self, pack: Pack) -> _Packing:
@@ -131,13 +132,15 @@ class CopyWords(ScheduleTables):
         kernel = self._copy_kernel(pack, way, together, tile)
         return _Packing(way, together, group, kernel)
 
-    def _pairing(self, pack: Pack) -> _Packing:
-        """How bfloat16 gets into pairs."""
-        if lie_in_pairs(self._tabled_axis(pack.depth), pack.tensor):
-            kernel = CopyKernel("uint32", "uint32", "across", tile=_tile(pack.width))
-            return _Packing("across pairs", 1, 1, kernel)
-        kernel = CopyKernel(self.op.tensors[pack.tensor].dtype, "float32", "pairs")
-        return _Packing("pairs", 1, 1, kernel)
+    def _grouping(self, pack: Pack, together: int) -> _Packing:
+        """How elements get into groups of so many."""
+        depth = self._tabled_axis(pack.depth)
+        if lie_in_groups(depth, pack.tensor, together):
+            ragged = together if depth.size % together else 0
+            kernel = CopyKernel("uint32", "uint32", "across", tile=_tile(pack.width), ragged=ragged)
+            return _Packing("across groups", 1, 1, kernel)
+        kernel = CopyKernel(f"uint{8 * self._element(pack.tensor).size}", "uint32", "groups")
+        return _Packing("groups", 1, 1, kernel)
 
     def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
@@ -202,7 +205,7 @@ class CopyWords(ScheduleTables):
     def _pack_words(self, pack: Pack) -> Words:
         d, panels, t = CopyDescriptor, self.panels[pack.tensor], pack.tensor
         way, count, _, kernel, tile = self._packing(pack)
-        size, kind = self._element(t).size, self._element(t).accumulator
+        size, kind = self._element(t).size, self._element(self.op.out).accumulator
         step = kind.part
         product = next(
             step
@@ -226,13 +229,17 @@ class CopyWords(ScheduleTables):
             words[d.LOADS] = self.image.keep(tile.loads * kind.part)
             words[d.STORES] = self.image.keep(tile.stores(depth, panels.plane))
             return words
-        if way in ("along", "pairs"):
+        if way in ("along", "groups"):
             found = chunks(read, size, pack.width, pack.width)
             self._set_x(words, pack.lanes, found, pack.width, lanes)
             self._set_y(words, pack.depth, deep, depth)
-        elif way == "across pairs":  # all of the depth, in positions of pairs
-            found = chunks(deep[::2], 2 * size, vector, panels.depth_block)
-            self._set_x(words, pack.depth, found, panels.depth_block, depth[::2])
+        elif way == "across groups":  # in positions of groups, of which a ragged one reaches back
+            together = panels.together
+            groups = deep[::together].copy()
+            groups[-1] = deep[-together]
+            granule = -(-panels.depth_block // together)
+            found = chunks(groups, together * size, vector, granule)
+            self._set_x(words, pack.depth, found, panels.depth_block, depth[::together])
             self._set_y(words, pack.lanes, read, lanes)
             self._set_y_chunks(words, chunks(lanes, step, vector, pack.width), pack.width)
             self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))

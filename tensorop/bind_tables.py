@@ -106,12 +106,12 @@ class ScheduleTables:
                 packs[step] = sharing
             elif isinstance(step.kernel, GemmKernel):
                 for pack, around in packs.items():
-                    together = 2 if step.kernel.pairs else 1
+                    together = step.kernel.together
                     panels = self._panel(pack, blocks, bool(around & sharing), together)
                     self.panels[pack.tensor] = panels
 
     def _panel(self, pack: Pack, blocks: dict[str, int], private: bool, together: int) -> Panels:
-        kind = self._element(pack.tensor).accumulator
+        kind = self._element(self.op.out).accumulator
         depth = blocks[pack.depth]
         row = pack.width * kind.size
         panel = -(-depth // together) * row

@@ -48,7 +48,7 @@ def call_for(
     if plans.are_too_many():
         cache_clear()
     decided = Options(*options)
-    program = decide(parsed, layouts, out, decided, plans.preferred_order)
+    program = decide(parsed, layouts, out, decided, plans.preferred_order, plans.multiplies_bytes)
     threads = None if threads is None else at_most(threads)
     tune = TUNE.value if decided.tune is None else decided.tune
     three_m = THREE_M.value if decided.three_m is None else decided.three_m

@@ -24,6 +24,7 @@ from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.divide import LEAST_POINTS, divide
+from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pipeline import plan_stages
@@ -170,7 +171,7 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
 
 def _divides(op: TensorOp) -> bool:
     """Whether a sum is divided among threads, if there are enough of them."""
-    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS
+    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS and not narrows(op)
     return large and divide(normalise(op).op, MANY) is not None
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "are_too_many",
     "cache_clear",
     "learn",
+    "multiplies_bytes",
     "plan_for",
     "plan_for_operation",
     "plan_three_m",
@@ -138,6 +139,13 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
     price, order = _preference(op)
     # Names are the caller's own: operations that differ in nothing else have the search in common.
     return price, tuple(op.dimensions[i].name for i in order)
+
+
+def multiplies_bytes(op: TensorOp) -> bool:
+    """Whether a product of bytes into int32 had better be given them as they are."""
+    from tensorop.optimizer import groups, machine
+
+    return groups.multiplies_bytes(op, machine.host_machine())
 
 
 @lru_cache(maxsize=CACHED)

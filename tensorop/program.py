@@ -30,7 +30,7 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
-from tensorop.ir import TensorOp
+from tensorop.ir import Primitive, TensorOp
 from tensorop.layout import (
     Operand,
     Strides,
@@ -157,12 +157,14 @@ def decide(
     out: Layout | None,
     options: Options,
     prefer: Callable[[TensorOp], tuple[float, Sequence[str]]] = lambda op: (0.0, ()),
+    takes_bytes: Callable[[TensorOp], bool] = lambda op: False,
 ) -> Program:
     """Decide a call.
 
     layouts: of the operands. out: of the given `out`, if any. prefer: asked, where the result may
     lie in any order, what the operation that writes it costs (0: all is well as it is), and which
-    order would be clearly faster: its labels, outermost first, or none.
+    order would be clearly faster: its labels, outermost first, or none. takes_bytes: whether a
+    product of bytes into int32 is given them as they are, instead of cast.
 
     Raises
     ------
@@ -191,7 +193,9 @@ def decide(
 
     def program(strides: Strides) -> Program:
         result = Storage(contraction.shape, dtype, strides)
-        return _with_steps(contraction, layouts, moving, out, result, path, conj, options.through)
+        return _with_steps(
+            contraction, layouts, moving, out, result, path, conj, options.through, takes_bytes
+        )
 
     decided = program(strides)
     if out is not None or order != "K" or options.optimize is False or not decided.steps:
@@ -306,6 +310,7 @@ def _with_steps(
     path: Path,
     conj: list[bool],
     through: bool,
+    takes_bytes: Callable[[TensorOp], bool],
 ) -> Program:
     """Fit operands and result to the back end, and plan the steps."""
     if 0 in contraction.shape:
@@ -315,6 +320,12 @@ def _with_steps(
         zero, name = [Operand((), ())], name_of(result.dtype)
         (step,) = plan_tree(contraction, zero, target, ((0,),), name, [False])
         return program._replace(steps=(step._replace(factor=1),), sums_nothing=True)
+    if _are_bytes(layouts, result.dtype):  # whose steps are elements, too
+        program, target = _target(contraction, out, result, result.dtype, through)
+        step, *more = plan_tree(contraction, moving, target, path, result.dtype.name, conj)
+        op = _uncast(step.op, layouts) if step.op.main == Primitive.GEMM else None
+        if op is not None and not more and takes_bytes(op):
+            return program._replace(copies=(None, None), steps=(step._replace(op=op),))
     for work in (result.dtype, _FLOAT32):
         name = name_of(work)
         prepared = [
@@ -331,6 +342,21 @@ def _with_steps(
 
 
 _FLOAT32 = np.dtype(np.float32)
+_BYTES = frozenset({"int8", "uint8"})
+_SUMS = frozenset({"int32", "uint32"})
+
+
+def _are_bytes(layouts: Sequence[Layout], work: DType) -> bool:
+    """Whether two operands of bytes make 32-bit integers."""
+    bytes_ = all(dtype.name in _BYTES for _, _, dtype, _ in layouts)
+    return bytes_ and len(layouts) == 2 and work.name in _SUMS
+
+
+def _uncast(op: TensorOp, layouts: Sequence[Layout]) -> TensorOp:
+    """An operation on operands of their own dtypes."""
+    *inputs, out = op.tensors
+    own = [t._replace(dtype=dtype.name) for t, (*_, dtype, _) in zip(inputs, layouts, strict=True)]
+    return TensorOp((*own, out), *op[1:])
 
 
 def _prepare(

@@ -26,6 +26,7 @@ from tensorop.ir import CONTRACTIONS, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.choice import DECISIONS, MODEL, Choice, alternatives
 from tensorop.optimizer.fuse import fused
+from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import LEAST_POINTS, moves, realign
@@ -71,6 +72,7 @@ def worthwhile(op: TensorOp) -> bool:
         op.main in CONTRACTIONS
         and len(op.tensors) == 3
         and op.first_touch != Primitive.COPY
+        and not narrows(op)  # there is only one way to run it
         and prod(d.size for d in op.dimensions) >= LEAST_POINTS
     )
 

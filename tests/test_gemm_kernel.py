@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +18,7 @@ from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
 from tensorop.jit.generate import generate
+from tensorop.jit.groups import BYTES, multiplies
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
@@ -60,13 +62,17 @@ def planar(rows: Array) -> Array:
     return np.concatenate([rows.real, rows.imag], -1) if np.iscomplexobj(rows) else rows
 
 
-def panels(values: Array, width: int, dtype: str) -> Array:
-    """(br, lanes, depth) -> (br, panel, depth, lane), padded with zeros."""
+def panels(values: Array, width: int, kernel: GemmKernel) -> Array:
+    """(br, lanes, depth) -> (br, panel, depth, lane), or (br, panel, group, lane, step),
+    padded with zeros."""
     br, lanes, depth = values.shape
-    count = -(-lanes // width)
-    padded = np.zeros((br, count * width, depth), accumulator(dtype))
-    padded[:, :lanes] = values
-    ordered = padded.reshape(br, count, width, depth).swapaxes(2, 3)
+    count, together = -(-lanes // width), kernel.together
+    groups = -(-depth // together)
+    kind = values.dtype if kernel.inputs else accumulator(kernel.dtype)
+    padded = np.zeros((br, count * width, groups * together), kind)
+    padded[:, :lanes, :depth] = values
+    ordered = padded.reshape(br, count, width, groups, together).swapaxes(2, 3)
+    ordered = ordered.reshape(br, count, groups, width * together)
     return np.ascontiguousarray(planar(ordered))
 
 
@@ -100,8 +106,9 @@ class Call:
         self.words = np.zeros(GemmWord.WORDS, np.int64)
         self.frame = np.zeros(Frame.WORDS, np.int64)
         self.call = np.zeros(CallRecord.WORDS, np.int64)
-        self.a = random_values(self.rng, (case.br, case.m, case.k), self.dtype)
-        self.b = random_values(self.rng, (case.br, case.k, case.n), self.dtype)
+        first, second = kernel.inputs or (self.dtype, self.dtype)
+        self.a = random_values(self.rng, (case.br, case.m, case.k), first)
+        self.b = random_values(self.rng, (case.br, case.k, case.n), second)
         self.kept: list[Array] = []
         self._place_a()
         self._place_b()
@@ -117,7 +124,7 @@ class Call:
     def _place_a(self) -> None:
         d, case = GemmWord, self.case
         if self.kernel.a == "packed":
-            packed = panels(self.a, self.mr, self.dtype)
+            packed = panels(self.a, self.mr, self.kernel)
             slot, address = Slot.PACK0, self._memory(packed, 1)
             self.words[d.A_PANEL], self.words[d.A_BR] = packed[0, 0].nbytes, packed[0].nbytes
         else:
@@ -130,7 +137,7 @@ class Call:
     def _place_b(self) -> None:
         d, case = GemmWord, self.case
         if self.kernel.b == "packed":
-            packed = panels(self.b.swapaxes(1, 2), self.nr, self.dtype)
+            packed = panels(self.b.swapaxes(1, 2), self.nr, self.kernel)
             slot, address = Slot.PACK1, self._memory(packed, 2)
             self.words[d.B_PANEL], self.words[d.B_BR] = packed[0, 0].nbytes, packed[0].nbytes
         else:
@@ -309,6 +316,35 @@ def test_every_dtype_packed_with_scalars_and_tails(dtype: str, target: Target) -
         Case(*s5, beta=one, start=(0, 1)),
         Case(*s1),
     )
+
+
+GROUPED = [
+    *(("uint32", inputs) for inputs in product(BYTES, BYTES)),
+    ("bfloat16", ("bfloat16", "bfloat16")),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("dtype", "inputs"), GROUPED, ids=["_".join(x[1]) for x in GROUPED])
+def test_groups_of_steps(dtype: str, inputs: tuple[str, str], target: Target) -> None:
+    if not multiplies(target, inputs, dtype):
+        pytest.skip("no such instruction")
+    for tile in tiles(target, element(dtype)):
+        kernel = GemmKernel(dtype, *tile, inputs=inputs)
+        (s0, s1, s2, s3, s4, s5) = sizes(kernel, target)
+        check(
+            kernel,
+            target,
+            Case(*s0),
+            Case(*s1, first=False),
+            Case(*s2, at_end=False),
+            Case(*s3, alpha=2, beta=3),
+            Case(*s4, alpha=2, first=False),
+            Case(*s5, beta=2, start=(0, 1)),
+            Case(kernel.rows(target), 2 * kernel.columns + 1, 301),
+        )
+    scattered = GemmKernel(dtype, *tiles(target, element(dtype))[0], store="scatter", inputs=inputs)
+    check(scattered, target, *(Case(*size, run=5) for size in sizes(scattered, target)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
