@@ -32,12 +32,13 @@ from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.jit.elements import Element, element
+from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
-from tensorop.optimizer.balance import balanced, call_work, ceiling
+from tensorop.optimizer.balance import balanced, ceiling
+from tensorop.optimizer.blocks import Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.groups import inputs_in_groups
 from tensorop.optimizer.machine import Machine
@@ -53,19 +54,10 @@ from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 
 IN0, IN1 = 0, 1
-MIN_KC = 32
 STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better
 WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 TURNS = 8  # panels of a block that are enough where packing and the product take turns
-
-
-class Blocks(NamedTuple):
-    """Block sizes in elements of the three axes."""
-
-    mc: int
-    nc: int
-    kc: int
 
 
 def axes_of(op: TensorOp, tile: tuple[int, int]) -> tuple[Axis, ...]:
@@ -419,36 +411,3 @@ def _share_n(
         Loop("N", part, ExecType.SHARED, (mine,)),
     )
     return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, inner),)),)
-
-
-def block_sizes(
-    machine: Machine,
-    kind: Element,
-    sizes: tuple[int, int, int],
-    tile: tuple[int, int],
-    scales: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    together: int = 1,
-) -> Blocks:
-    """Block sizes from cache sizes, evened out so that the last block is about as long.
-
-    Parameters
-    ----------
-    sizes : (m, n, k)
-        What one thread works on.
-    tile : (mr, nr)
-        The register tile in elements.
-    scales : (m, n, k)
-        What to multiply the model's block sizes by.
-    together : int
-        Steps of K that are an element of a panel.
-    """
-    (m, n, k), (mr, nr), (m_scale, n_scale, k_scale) = sizes, tile, scales
-    bytes_ = kind.accumulator.size // together
-    longest = max(MIN_KC, machine.l1 // (nr * bytes_))
-    # A partial sum stored in a half type would be rounded once a block.
-    kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
-    mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
-    nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
-    work = max(1, call_work(machine, kind, together) // (mc * kc))
-    nc = max(nr, min(nc, work))
-    return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)

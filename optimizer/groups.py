@@ -15,10 +15,10 @@ from __future__ import annotations
 from tensorop.ir import DimType, TensorOp
 from tensorop.jit.groups import BYTES, multiplies
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.window import LONGEST
 from tensorop.schedule import Axis
 
 LEAST_OF_BATCH = 16**3  # products of bytes below which other kernels go through a batch faster
-DEEPEST = 1 << 15  # steps of K that tables hold, if it is a single dimension
 
 
 def inputs_in_groups(
@@ -51,8 +51,9 @@ def narrows(op: TensorOp) -> bool:
 
 def multiplies_bytes(op: TensorOp, machine: Machine) -> bool:
     """Whether a product of bytes into int32 had better be one of quads than of inputs that are cast
-    to int32 before: any one that uses inputs twice, but for batches of small ones, and those whose
-    elements lie side by side along the batch, which panels are not made along.
+    to int32 before: any one that uses inputs twice and whose sums tables hold, but for batches of
+    small ones, and those whose elements lie side by side along the batch, which panels are not made
+    along.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def multiplies_bytes(op: TensorOp, machine: Machine) -> bool:
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if not multiplies(machine.target, [t.dtype for t in op.tensors[:2]], op.dtype):
         return False
-    if min(m, n, k) == 1 or k > DEEPEST:
+    if min(m, n, k) == 1 or k > LONGEST:
         return False
     batch = [d for d in op.of_type(DimType.C) if d.size > 1]
     return not batch or (m * n * k >= LEAST_OF_BATCH and not any(1 in d.strides for d in batch))

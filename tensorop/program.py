@@ -6,7 +6,8 @@ of those layouts decides nothing any more. `einsum` keeps programs in a cache; `
 
 The back end takes operands of one dtype, in native byte order, aligned, with strides that are whole
 elements; whatever differs is copied first (`Copy`), and a result that cannot be written where it
-belongs goes through a temporary (`Program.through`).
+belongs goes through a temporary (`Program.through`). Only bytes that are multiplied into 32-bit
+integers it takes as they are, where an instruction does that (`optimizer/groups.py`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from tensorop.jit.target import SEGMENT, current_target
 from tensorop.jit.tiles import tiles
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
-from tensorop.optimizer import touch, window
+from tensorop.optimizer import blocks, touch, window
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.orient import orient
 from tensorop.runtime import run, scalars
@@ -84,10 +84,39 @@ def does_the_same(
     np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("uint8", "int8"), ("uint8", "uint8")])
+def test_blocks_of_quads(
+    dtypes: tuple[str, str], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not current_target().byte_quads:
+        pytest.skip("no instruction multiplies quads of bytes here")
+    monkeypatch.setattr(blocks, "MIN_KC", 8)
+    rng = np.random.default_rng(threads)
+    cut = 0
+    for _ in range(25):
+        op, (in0, in1, out) = draw(rng, "int32")
+        tensors = [t._replace(dtype=d) for t, d in zip(op.tensors, dtypes, strict=False)]
+        op = op._replace(tensors=(*tensors, op.tensors[2]))
+        buffers = [
+            rng.integers(0, 256, buffer.shape, np.uint8).view(dtype)
+            for buffer, dtype in zip((in0, in1), dtypes, strict=True)
+        ]
+        oriented = orient(op, 16)
+        if oriented.swapped:
+            buffers.reverse()
+        schedule = five_loops.blocked(oriented.op, TINY, threads, False)
+        assert any(getattr(s, "kernel", None) and s.kernel.inputs for _, s in schedule.steps())
+        loops = [s for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "K"]
+        cut += any(loop.block < schedule.axis("K").size for loop in loops)
+        does_the_same(oriented.op, schedule, [*buffers, out], threads)
+    assert cut > 2
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    monkeypatch.setattr(blocks, "MIN_KC", 8)
     rng = np.random.default_rng(threads)
     cut = 0
     for _ in range(25):
@@ -315,7 +344,7 @@ def test_blocks_inside_touched_blocks_of_a_batch(
 ) -> None:
     """What is asked for before a product is no part of it: panels begin anew where the product
     does."""
-    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    monkeypatch.setattr(blocks, "MIN_KC", 8)
     monkeypatch.setattr(touch, "LONG", 32)
     monkeypatch.setattr(touch, "STREAMS", 1)
     monkeypatch.setattr(sys.modules[__name__], "SIZES", (2, 3, 5, 12, 20, 60))
@@ -345,7 +374,7 @@ def test_blocks_inside_touched_blocks_of_a_batch(
 def test_digits_change_places(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many short dimensions in any order, as of the qubits of a state; also with gaps, blocks that
     cut them, and some that are no power of two."""
-    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    monkeypatch.setattr(blocks, "MIN_KC", 8)
     rng = np.random.default_rng(threads)
     modes = []
     for trial in range(40):
@@ -381,7 +410,7 @@ def test_lanes_that_lie_together_are_packed_as_one(
     dtype: str, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """in0 as [b][d][e][c], where c and d are of M, e and b of K."""
-    monkeypatch.setattr(five_loops, "MIN_KC", 8)
+    monkeypatch.setattr(blocks, "MIN_KC", 8)
     rng = np.random.default_rng(together)
     wide = 0
     for _ in range(12):

@@ -1,0 +1,52 @@
+"""Block sizes of the five loops (`blocked.py`), from cache sizes and how long a call may last."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tensorop.jit.elements import Element
+from tensorop.optimizer.balance import balanced, call_work
+from tensorop.optimizer.machine import Machine
+
+MIN_KC = 32
+
+
+class Blocks(NamedTuple):
+    """Block sizes in elements of the three axes."""
+
+    mc: int
+    nc: int
+    kc: int
+
+
+def block_sizes(
+    machine: Machine,
+    kind: Element,
+    sizes: tuple[int, int, int],
+    tile: tuple[int, int],
+    scales: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    together: int = 1,
+) -> Blocks:
+    """Block sizes from cache sizes, evened out so that the last block is about as long.
+
+    Parameters
+    ----------
+    sizes : (m, n, k)
+        What one thread works on.
+    tile : (mr, nr)
+        The register tile in elements.
+    scales : (m, n, k)
+        What to multiply the model's block sizes by.
+    together : int
+        Steps of K that are an element of a panel.
+    """
+    (m, n, k), (mr, nr), (m_scale, n_scale, k_scale) = sizes, tile, scales
+    bytes_ = kind.accumulator.size // together
+    longest = max(MIN_KC, machine.l1 // (nr * bytes_))
+    # A partial sum stored in a half type would be rounded once a block.
+    kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
+    mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
+    nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
+    work = max(1, call_work(machine, kind, together) // (mc * kc))
+    nc = max(nr, min(nc, work))
+    return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
