@@ -56,26 +56,35 @@ def fused(
 
 def can_fuse(outer: Dimension, inner: Dimension) -> bool:
     """Whether `outer` starts again where `inner` ends, in every tensor."""
-    if outer.type != inner.type or outer.exec != inner.exec:
-        return False
-    return outer.strides == tuple([inner.size * step for step in inner.strides])
+    return _begins(outer) == _ends(inner)
+
+
+def _begins(d: Dimension) -> tuple[object, ...]:
+    """What a dimension that it starts again after has as its end."""
+    return d.type, d.exec, d.strides
+
+
+def _ends(d: Dimension) -> tuple[object, ...]:
+    size = d.size
+    return d.type, d.exec, tuple([size * step for step in d.strides])
 
 
 def _find(
     dimensions: Sequence[Dimension], min_kernel: int | None
 ) -> tuple[Dimension, Dimension] | None:
     """The next (outer, inner) to fuse: the smallest seeker with its smallest partner."""
-    if len(dimensions) < 2:
+    begins, ends = list(map(_begins, dimensions)), list(map(_ends, dimensions))
+    if set(begins).isdisjoint(ends):
         return None
-    by_size = sorted(dimensions, key=lambda d: d.size)
+    by_size = sorted(range(len(dimensions)), key=lambda i: dimensions[i].size)
     for seeker in by_size:
-        if min_kernel is not None and seeker.size >= min_kernel:
+        if min_kernel is not None and dimensions[seeker].size >= min_kernel:
             break
         for other in by_size:
-            if other is seeker:
+            if other == seeker:
                 continue
-            if can_fuse(other, seeker):
-                return other, seeker
-            if can_fuse(seeker, other):
-                return seeker, other
+            if begins[other] == ends[seeker]:
+                return dimensions[other], dimensions[seeker]
+            if begins[seeker] == ends[other]:
+                return dimensions[seeker], dimensions[other]
     return None

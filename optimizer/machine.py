@@ -7,7 +7,7 @@ and sums in the same order.
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tensorop.jit.elements import element
@@ -39,8 +39,13 @@ class Machine(NamedTuple):
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
-        kind = element(dtype).accumulator
-        return self.target.lanes(kind.part) if kind.vectorises else 1
+        return _lanes(self.target.vector_bytes, dtype)
+
+
+@cache
+def _lanes(vector_bytes: int, dtype: str) -> int:
+    kind = element(dtype).accumulator
+    return max(1, vector_bytes // kind.part) if kind.vectorises else 1
 
 
 @lru_cache(maxsize=1)

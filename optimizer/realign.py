@@ -89,7 +89,8 @@ class Realigned(NamedTuple):
 
     def size(self, tensor: int) -> int:
         """Elements of a temporary."""
-        return prod(self.op.dimensions[i].size for i in self.orders[tensor])
+        dims = self.op.dimensions
+        return prod([dims[i].size for i in self.orders[tensor]])
 
     def main(self) -> TensorOp:
         """The operation on the temporaries."""
@@ -120,6 +121,8 @@ class Realigned(NamedTuple):
         that fits anyway, or no dimension is in all that is large. The sum of a piece is added to
         what out holds where that dimension is K."""
         held, limit, dims = self.held, machine.l3 // PIECES, self.op.dimensions
+        if held <= 2 * limit:
+            return 0, dims[0].size
         size = element(self.op.dtype).size
         large = [t for t in self.orders if self.size(t) * size > limit // 2]
         adds = self.op.out not in self.orders and not _keeps_out(self.op)
@@ -132,17 +135,19 @@ class Realigned(NamedTuple):
         runs = {i: n * min(abs(s) for s in dims[i].strides if s) for i, n in blocks.items()}
         chosen = max(runs, key=lambda i: (dims[i].type != DimType.K, runs[i]), default=0)
         least = LONG_RUN if held <= MOST else LEAST_RUN
-        if held <= 2 * limit or runs.get(chosen, 0) < least:
+        if runs.get(chosen, 0) < least:
             return 0, dims[0].size
         return chosen, blocks[chosen]
 
     def links(self, machine: Machine) -> bool:
         """Whether all of it is a single plan (`tensorop/linked.py`): an operation that is a single
         schedule, in one piece, with temporaries that are kept from call to call."""
-        op, (along, block) = self.op, self.block(machine)
+        op = self.op
         touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
-        whole = block >= op.dimensions[along].size and not element(op.dtype).half
-        return whole and not touched and len(self.orders) <= MOST_LINKED and self.held <= KEPT
+        if touched or element(op.dtype).half or len(self.orders) > MOST_LINKED or self.held > KEPT:
+            return False
+        along, block = self.block(machine)
+        return block >= op.dimensions[along].size
 
     @property
     def held(self) -> int:
@@ -151,6 +156,8 @@ class Realigned(NamedTuple):
 
     def fits(self, machine: Machine) -> bool:
         """Whether the temporaries of a piece take no more memory than one may take unasked."""
+        if self.held <= MOST:
+            return True
         along, block = self.block(machine)
         return self.held * block // self.op.dimensions[along].size <= MOST
 
@@ -158,6 +165,8 @@ class Realigned(NamedTuple):
         """Cycles to read the tensors that piece after piece has all of."""
         along, block = self.block(machine)
         pieces = -(-self.op.dimensions[along].size // block)
+        if pieces == 1:
+            return 0.0
         whole = (t for t in range(self.op.out) if not self.op.dimensions[along].strides[t])
         return (pieces - 1) * sum(read_cycles(self.op, t, machine) for t in whole)
 

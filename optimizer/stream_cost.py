@@ -5,15 +5,16 @@ An estimate of the same kind as those of cost.py.
 
 from __future__ import annotations
 
-from math import ceil, prod
+from collections.abc import Iterable
+from math import ceil, inf, prod
 
-from tensorop.ir import Dimension, DimType, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.strands import strands
+from tensorop.optimizer.strands import FOLLOWING, strands
 from tensorop.optimizer.transfer import (
     FOLLOWED,
     LINE_CYCLES,
@@ -52,114 +53,159 @@ def stream_cycles(
     op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine
 ) -> float:
     """Estimate vectors along one dimension, rows along another, loops around them."""
-    points, y = prod(d.size for d in op.dimensions), rows.size if rows else 1
-    other = spread(op, rows, inner)
-    begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
-    loops = [d for d in op.dimensions if d is not inner and d is not rows]
-    followed = strands(op, rows, inner, loops, machine) is not None
-    y = min(y, machine.streams) if followed else y
-    total = points / inner.size * (_row(op, inner, rows, machine) + begun / y)
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    for t in range(len(op.tensors)):
-        if abs(inner.strides[t]) > 1:
-            total += points * _lone(op, t, inner, rows, machine)
-            continue
-        total += transfer(bytes_of(op, t), held, machine, written=t == op.out)
-        if inner.strides[t] and not followed:
-            total += points / inner.size * _row_start(op, t, inner, rows, machine)
-    return total + _read_again(op, (inner, rows), machine)
+    return Streams(op, machine).cycles(inner, rows)
 
 
-def _read_again(op: TensorOp, kernel: tuple[Dimension | None, ...], machine: Machine) -> float:
-    """Cycles to read an input again for every step of loops that it does not have, where each of
-    two inputs lacks some: the loops of only one can be innermost. What a step of the loops that
-    both have needs of it waits in the level that holds as much."""
-    loops = [d for d in op.dimensions if not any(d is k for k in kernel)]
-    shared = prod(d.size for d in loops if all(d.strides[: op.out]))
-    total = []
-    for t in range(op.out):
-        times = prod(d.size for d in loops if not d.strides[t])
-        read, waiting = bytes_of(op, t), bytes_of(op, t) / shared
-        again = (times - 1) * transfer(read, waiting, machine)
-        total.append(again if waiting > machine.l1 else 0.0)
-    return min(total) if len(total) > 1 else 0.0
+class Streams:
+    """The estimates of one operation: what all choices of vectors and rows have in common is worked
+    out once, since many of them are compared."""
 
+    def __init__(self, op: TensorOp, machine: Machine) -> None:
+        self._op, self._machine = op, machine
+        self._tensors, dims = range(len(op.tensors)), op.dimensions
+        self._points = prod([d.size for d in dims])
+        self._lanes = machine.lanes(op.dtype)
+        self._bytes = [bytes_of(op, t) for t in self._tensors]
+        self._held = held = sum(self._bytes)
+        self._moved = [
+            transfer(size, held, machine, written=t == op.out) for t, size in enumerate(self._bytes)
+        ]
+        self._in_memory = level_of(held, machine) == MEMORY
+        self._has_strands = op.main in CONTRACTIONS and (
+            level_of(max(self._bytes[: op.out]), machine) == FOLLOWING
+        )
+        self._sums = sum(d.type == DimType.K for d in dims)
+        # Iterations of what both inputs have, and of what each lacks.
+        inputs = range(op.out)
+        self._shared = prod([d.size for d in dims if all(d.strides[: op.out])])
+        self._lacking = [prod([d.size for d in dims if not d.strides[t]]) for t in inputs]
 
-def _row(op: TensorOp, inner: Dimension, rows: Dimension | None, machine: Machine) -> float:
-    """Cycles of one row, from L1."""
-    lanes = machine.lanes(op.dtype)
-    other = spread(op, rows, inner)
-    if other is not None:
-        repeated = REPEATED if inner.strides[other] == 0 else 0.0
-        return repeated + VECTOR * inner.size / lanes
-    strided = sum(s not in (0, 1) for s in inner.strides)
-    if strided and op.dtype not in GATHERED:
-        return ROW + SCALAR * inner.size
-    apart = sum(
-        (NEAR if s in NEAR_STEPS and t != op.out else LANE)
-        for t, s in enumerate(inner.strides)
-        if s not in (0, 1)
-    )
-    vectors = ceil(inner.size / lanes)
-    summed = [d for d in (inner, rows) if d and d.type == DimType.K]
-    again = any(d.type == DimType.K and d not in summed for d in op.dimensions)
-    work = apart * inner.size + vectors * (UPDATED if again else 0.0)
-    if not (summed or strided or again) and masks_stores(op.dtype, machine.target):
-        return work + KEPT_MASKED + VECTOR_MASKED * vectors
-    if not summed:
-        alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
-        part = PART if inner.size % lanes else 0.0
-        return work + KEPT + VECTOR * vectors + ALONE * alone + part
-    work += SUMMED * vectors
-    if inner.type != DimType.K:
-        return work + DOWN
-    kind = element(op.dtype)
-    together = rows and rows.type != DimType.K and rows.size >= STRIP and not strided
-    return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
+    def cheapest(self, pairs: Iterable[tuple[Dimension, Dimension]]) -> list[Dimension]:
+        """Of pairs of rows and vectors the first of those that take least."""
+        best, least = None, inf
+        for rows, inner in pairs:
+            cycles = self.cycles(inner, rows, least)
+            if best is None or cycles < least:
+                best, least = [rows, inner], cycles
+        assert best is not None
+        return best
 
+    def cycles(self, inner: Dimension, rows: Dimension | None, limit: float = inf) -> float:
+        """Estimate vectors along one dimension, rows along another. Where that is not below a limit
+        it may be too low, but for that."""
+        op, machine = self._op, self._machine
+        y = rows.size if rows else 1
+        other = spread(op, rows, inner)
+        begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
+        followed = self._has_strands and self._follows(inner, rows)
+        y = min(y, machine.streams) if followed else y
+        calls = self._points / inner.size
+        total = calls * (self._row(inner, rows, other) + begun / y)
+        for t in self._tensors:
+            if total >= limit:
+                return total
+            step = inner.strides[t]
+            if abs(step) > 1:
+                total += self._points * self._lone(t, inner, rows)
+                continue
+            total += self._moved[t]
+            if step and not followed:
+                total += calls * self._row_start(t, inner, rows)
+        return total + self._read_again(inner, rows)
 
-def _row_start(
-    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
-) -> float:
-    """Cycles to get at a row of consecutive elements, where the next row does not go on there and
-    the hardware has to notice anew that they are consecutive."""
-    size = element(op.tensors[tensor].dtype).size
-    length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
-    if length >= PAGE or step < max(LINE, 2 * length):
-        return 0.0
-    if step <= FOLLOWED:
-        return transfer(step - length, bytes_of(op, tensor), machine)
-    each = LINE_CYCLES[level_of(bytes_of(op, tensor), machine)]
-    unnoticed = min(UNNOTICED, ceil(length / LINE)) * each
-    return unnoticed + walk_cycles(rows.size if rows else 1, step)
+    def _follows(self, inner: Dimension, rows: Dimension | None) -> bool:
+        loops = [d for d in self._op.dimensions if d is not inner and d is not rows]
+        return strands(self._op, rows, inner, loops, self._machine) is not None
 
+    def _read_again(self, inner: Dimension, rows: Dimension | None) -> float:
+        """Cycles to read an input again for every step of loops that it does not have, where each
+        of two inputs lacks some: the loops of only one can be innermost. What a step of the loops
+        that both have needs of it waits in the level that holds as much."""
+        if len(self._lacking) == 1:
+            return 0.0
+        least, kernel, shared = inf, (inner,) if rows is None else (inner, rows), self._shared
+        for d in kernel:
+            if d.strides[0] and d.strides[1]:
+                shared //= d.size
+        for t, times in enumerate(self._lacking):
+            for d in kernel:
+                if not d.strides[t]:
+                    times //= d.size
+            read, waiting = self._bytes[t], self._bytes[t] / shared
+            if times == 1 or waiting <= self._machine.l1:
+                return 0.0
+            least = min(least, (times - 1) * transfer(read, waiting, self._machine))
+        return least
 
-def _lone(
-    op: TensorOp, tensor: int, inner: Dimension, rows: Dimension | None, machine: Machine
-) -> float:
-    """Cycles for one element of a tensor that is walked through by its stride. Its lines wait in
-    the level that holds them all until their next element is asked for: those of one row, or of a
-    vector where sums go down the rows, if the next row has them; those of a call, if the next one
-    of a sum has them; or else the whole tensor."""
-    size = element(op.tensors[tensor].dtype).size
-    step, written = abs(inner.strides[tensor]) * size, tensor == op.out
-    beside = [d for d in op.dimensions if 0 < abs(d.strides[tensor]) * size < LINE]
-    down = rows is not None and rows.type == DimType.K != inner.type
-    waiting = bytes_of(op, tensor)
-    if rows in beside:
-        between = min(inner.size, machine.lanes(op.dtype)) if down else inner.size
-        waiting = between * min(step, LINE)
-    elif any(d.type == DimType.K and d is not inner for d in beside):
-        waiting = min(waiting, inner.size * (rows.size if rows else 1) * min(step, LINE))
-    beyond = abs(rows.strides[tensor]) * size if rows else 0
-    if step < LINE and (inner.size * step >= UNNOTICED * LINE or beyond <= FOLLOWED):
-        # Lines that follow one another.
-        all_of_it = bytes_of(op, tensor)
-        each = transfer(size, all_of_it, machine, written=written)
-        return max(each, transfer(step, waiting, machine, written=written))
-    first = LINE_CYCLES[level_of(bytes_of(op, tensor), machine)] * size / LINE
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    if level_of(held, machine) == MEMORY:  # as of tensors whose elements are not apart
-        first = max(first, transfer(size, held, machine, written=written))
-    again = LINE_CYCLES[level_of(waiting, machine)]
-    return max(first, again) + walk_cycles(inner.size, step, OVERLAPPED)
+    def _row(self, inner: Dimension, rows: Dimension | None, other: int | None) -> float:
+        """Cycles of one row, from L1; other: see `spread`."""
+        op, lanes = self._op, self._lanes
+        if other is not None:
+            repeated = REPEATED if inner.strides[other] == 0 else 0.0
+            return repeated + VECTOR * inner.size / lanes
+        strided, apart = False, 0.0
+        for t, s in enumerate(inner.strides):
+            if s not in (0, 1):
+                strided = True
+                apart += NEAR if s in NEAR_STEPS and t != op.out else LANE
+        if strided and op.dtype not in GATHERED:
+            return ROW + SCALAR * inner.size
+        vectors = ceil(inner.size / lanes)
+        down = rows is not None and rows.type == DimType.K
+        along = inner.type == DimType.K
+        again = self._sums > along + down
+        work = apart * inner.size + vectors * (UPDATED if again else 0.0)
+        free = masks_stores(op.dtype, self._machine.target)
+        if not (along or down or strided or again) and free:
+            return work + KEPT_MASKED + VECTOR_MASKED * vectors
+        if not (along or down):
+            alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
+            part = PART if inner.size % lanes else 0.0
+            return work + KEPT + VECTOR * vectors + ALONE * alone + part
+        work += SUMMED * vectors
+        if not along:
+            return work + DOWN
+        kind = element(op.dtype)
+        together = rows and not down and rows.size >= STRIP and not strided
+        return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
+
+    def _row_start(self, tensor: int, inner: Dimension, rows: Dimension | None) -> float:
+        """Cycles to get at a row of consecutive elements, where the next row does not go on there
+        and the hardware has to notice anew that they are consecutive."""
+        size = element(self._op.tensors[tensor].dtype).size
+        length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
+        if length >= PAGE or step < max(LINE, 2 * length):
+            return 0.0
+        if step <= FOLLOWED:
+            return transfer(step - length, self._bytes[tensor], self._machine)
+        each = LINE_CYCLES[level_of(self._bytes[tensor], self._machine)]
+        unnoticed = min(UNNOTICED, ceil(length / LINE)) * each
+        return unnoticed + walk_cycles(rows.size if rows else 1, step)
+
+    def _lone(self, tensor: int, inner: Dimension, rows: Dimension | None) -> float:
+        """Cycles for one element of a tensor that is walked through by its stride. Its lines wait
+        in the level that holds them all until their next element is asked for: those of one row, or
+        of a vector where sums go down the rows, if the next row has them; those of a call, if the
+        next one of a sum has them; or else the whole tensor."""
+        op, machine, mine = self._op, self._machine, self._bytes[tensor]
+        size = element(op.tensors[tensor].dtype).size
+        step, written = abs(inner.strides[tensor]) * size, tensor == op.out
+        beyond = abs(rows.strides[tensor]) * size if rows else 0
+        waiting: float = mine
+        if 0 < beyond < LINE:
+            down = rows is not None and rows.type == DimType.K != inner.type
+            waiting = (min(inner.size, self._lanes) if down else inner.size) * min(step, LINE)
+        elif any(
+            d.type == DimType.K and d is not inner and 0 < abs(d.strides[tensor]) * size < LINE
+            for d in op.dimensions
+        ):
+            waiting = min(waiting, inner.size * (rows.size if rows else 1) * min(step, LINE))
+        if step < LINE and (inner.size * step >= UNNOTICED * LINE or beyond <= FOLLOWED):
+            # Lines that follow one another.
+            each = transfer(size, mine, machine, written=written)
+            return max(each, transfer(step, waiting, machine, written=written))
+        first = LINE_CYCLES[level_of(mine, machine)] * size / LINE
+        if self._in_memory:  # as of tensors whose elements are not apart
+            first = max(first, transfer(size, self._held, machine, written=written))
+        again = LINE_CYCLES[level_of(waiting, machine)]
+        return max(first, again) + walk_cycles(inner.size, step, OVERLAPPED)

@@ -28,7 +28,7 @@ def bytes_of(op: TensorOp, tensor: int) -> int:
 
 def level_of(held: float, machine: Machine) -> int:
     """The level that holds so many bytes: 0 for L1, 3 for memory."""
-    return sum(held > size for size in (machine.l1, machine.l2, machine.l3 // 2))
+    return (held > machine.l1) + (held > machine.l2) + (held > machine.l3 // 2)
 
 
 def transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:

@@ -7,7 +7,7 @@ from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.stream_cost import stream_cycles
+from tensorop.optimizer.stream_cost import Streams
 
 FEW_POINTS = 4096  # below, the rows follow from a rule
 
@@ -26,12 +26,12 @@ def vectors_and_rows(
     """Of some dimensions of an operation the rows, if there are two, and then the vectors."""
     if len(dimensions) < 2:
         return list(dimensions)
-    few = prod(d.size for d in op.dimensions) < FEW_POINTS
+    few = prod([d.size for d in op.dimensions]) < FEW_POINTS
     pairs = []
     for inner in dimensions:
         others = [d for d in dimensions if d is not inner]
-        pairs += [[d, inner] for d in ([max(others, key=_as_rows)] if few else others)]
-    return min(pairs, key=lambda pair: stream_cycles(op, pair[1], pair[0], machine))
+        pairs += [(d, inner) for d in ([max(others, key=_as_rows)] if few else others)]
+    return Streams(op, machine).cheapest(pairs)
 
 
 def _as_rows(d: Dimension) -> tuple[object, ...]:

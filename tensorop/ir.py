@@ -173,14 +173,14 @@ class Tensor(NamedTuple):
     begins: int = 0
 
 
-_TYPES = tuple(DimType)
-
-
 class _Group(NamedTuple):
     """The dimensions of one type, and the product of their sizes."""
 
     dimensions: tuple[Dimension, ...]
     size: int
+
+
+_NONE = {type_: _Group((), 1) for type_ in DimType}
 
 
 class _Operation(NamedTuple):
@@ -295,14 +295,19 @@ class TensorOp(_Operation):
 
 
 def _grouped(dimensions: tuple[Dimension, ...]) -> dict[DimType, _Group]:
-    found: dict[DimType, list[Dimension]] = {type_: [] for type_ in _TYPES}
+    found: dict[DimType, list[Dimension]] = {}
     for d in dimensions:
-        found[d.type].append(d)
-    return {
-        type_: _Group(tuple(dims), math.prod([d.size for d in dims]))
-        for type_, dims in found.items()
-    }
+        found.setdefault(d.type, []).append(d)
+    groups = dict(_NONE)
+    for type_, dims in found.items():
+        groups[type_] = _Group(tuple(dims), math.prod([d.size for d in dims]))
+    return groups
 
 
 def _reached(dimensions: tuple[Dimension, ...], tensors: int) -> tuple[int, ...]:
-    return tuple([math.prod([d.size for d in dimensions if d.strides[t]]) for t in range(tensors)])
+    found = [1] * tensors
+    for _, size, strides, *_ in dimensions:
+        for t, stride in enumerate(strides):
+            if stride:
+                found[t] *= size
+    return tuple(found)

@@ -22,8 +22,10 @@ VIEWS = 0.25  # part of the operands
 STEP = 2  # of a strided view
 
 
-def random_cases(seed: int = 0, count: int = COUNT) -> list[Case]:
-    """`count` cases; the first ones do not depend on `count`.
+def random_cases(
+    seed: int = 0, count: int = COUNT, operations: tuple[float, float] = OPERATIONS
+) -> list[Case]:
+    """`count` cases of so many operations; the first ones do not depend on `count`.
 
     >>> random_cases(0, 1) == random_cases(0, 400)[:1]
     True
@@ -33,16 +35,16 @@ def random_cases(seed: int = 0, count: int = COUNT) -> list[Case]:
         rng = np.random.default_rng([seed, index])
         case = None
         while case is None:
-            case = _draw(rng, index)
+            case = _draw(rng, index, operations)
         cases.append(case)
     return cases
 
 
-def _draw(rng: np.random.Generator, index: int) -> Case | None:
+def _draw(rng: np.random.Generator, index: int, operations: tuple[float, float]) -> Case | None:
     """One case, None where it is out of bounds."""
     dtype = ("float32", "float64")[index % 2]
     batch = index // 2 % 2 == 1
-    points = math.exp(rng.uniform(*np.log(OPERATIONS))) / 2
+    points = math.exp(rng.uniform(*np.log(operations))) / 2
     labels = "abcdefgh"[: int(rng.integers(LABELS[0], LABELS[1] + 1))]
     drawn = rng.choice(list("MNKC" if batch else "MNK"), len(labels)).tolist()
     kinds = dict(zip(labels, ["C", *drawn[1:]] if batch else drawn, strict=True))
@@ -63,7 +65,7 @@ def _draw(rng: np.random.Generator, index: int) -> Case | None:
     )
     width = np.dtype(dtype).itemsize
     largest = max(math.prod(case.shape(term)) for term in terms) * width
-    within = OPERATIONS[0] <= case.flops <= OPERATIONS[1] and largest <= LARGEST
+    within = operations[0] <= case.flops <= operations[1] and largest <= LARGEST
     return case if within and terms[0] and terms[1] else None
 
 
