@@ -44,13 +44,15 @@ def fused(
     left, merged = list(dimensions), []
     if len({d.type for d in left}) == len(left):  # only dimensions of one type fuse
         return tuple(left), []
-    while (pair := _find(left, min_kernel)) is not None:
-        outer, inner = pair
+    begins, ends = list(map(_begins, left)), list(map(_ends, left))
+    while (pair := _find(left, begins, ends, min_kernel)) is not None:
+        i, j = pair
+        outer, inner = left[i], left[j]
         size, name = outer.size * inner.size, outer.name + inner.name
-        both = Dimension(inner.type, size, inner.strides, inner.exec, name)
-        merged.append((outer, inner, both))
-        # By identity: two different dimensions may compare equal.
-        left = [both if d is inner else d for d in left if d is not outer]
+        left[j] = Dimension(inner.type, size, inner.strides, inner.exec, name)
+        ends[j] = ends[i]
+        merged.append((outer, inner, left[j]))
+        del left[i], begins[i], ends[i]
     return tuple(left), merged
 
 
@@ -60,7 +62,7 @@ def can_fuse(outer: Dimension, inner: Dimension) -> bool:
 
 
 def _begins(d: Dimension) -> tuple[object, ...]:
-    """What a dimension that it starts again after has as its end."""
+    """What the end of a dimension is that it fuses with from outside."""
     return d.type, d.exec, d.strides
 
 
@@ -70,21 +72,28 @@ def _ends(d: Dimension) -> tuple[object, ...]:
 
 
 def _find(
-    dimensions: Sequence[Dimension], min_kernel: int | None
-) -> tuple[Dimension, Dimension] | None:
-    """The next (outer, inner) to fuse: the smallest seeker with its smallest partner."""
-    begins, ends = list(map(_begins, dimensions)), list(map(_ends, dimensions))
-    if set(begins).isdisjoint(ends):
+    dimensions: list[Dimension],
+    begins: list[tuple[object, ...]],
+    ends: list[tuple[object, ...]],
+    min_kernel: int | None,
+) -> tuple[int, int] | None:
+    """Positions of the next (outer, inner) to fuse: the smallest seeker with its smallest partner;
+    begins, ends: of all dimensions."""
+    all_begins, all_ends = set(begins), set(ends)
+    if all_begins.isdisjoint(all_ends):
         return None
     by_size = sorted(range(len(dimensions)), key=lambda i: dimensions[i].size)
     for seeker in by_size:
         if min_kernel is not None and dimensions[seeker].size >= min_kernel:
             break
+        begin, end = begins[seeker], ends[seeker]
+        if end not in all_begins and begin not in all_ends:
+            continue
         for other in by_size:
             if other == seeker:
                 continue
-            if begins[other] == ends[seeker]:
-                return dimensions[other], dimensions[seeker]
-            if begins[seeker] == ends[other]:
-                return dimensions[seeker], dimensions[other]
+            if begins[other] == end:
+                return other, seeker
+            if ends[other] == begin:
+                return seeker, other
     return None
