@@ -20,7 +20,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
-from tensorop.optimizer.digits import tile_of
+from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
@@ -32,7 +32,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
     vectors_along_n,
 )
-from tensorop.optimizer.past import tiles_leave_caches
+from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
 from tensorop.optimizer.stream_cost import CALL, SUMMED, VECTOR, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
@@ -48,7 +48,6 @@ from tensorop.optimizer.transfer import (
     transfer,
     walk_cycles,
 )
-from tensorop.schedule import Axis
 
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
@@ -115,7 +114,7 @@ def bound_cycles(op: TensorOp, machine: Machine) -> float:
     """What an estimate of an operation of two inputs hardly ever stays under, however its tensors
     lie: not worth looking for less."""
     lanes, memory = machine.lanes(op.dtype), all_transfers(op, machine)
-    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    m, n, k, items = _sizes(op)
     if items > 1 or min(m, n, k) == 1 or min(m, n) * k <= SMALL:
         return max(m * n * k * items / lanes * PRODUCT, memory)
     # One matrix product: vectors along the better side, nothing packed, whole columns stored.
@@ -131,13 +130,13 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     memory = _item_memory(op, machine)
     if vectors_along_n(op, machine.lanes(op.dtype)):
         op = exchange(op)
-    n, k = (output_axis(op, t) for t in (DimType.N, DimType.K))
-    lies = columns_lie(op, n, k, machine.l1 // (COLUMNS * element(op.dtype).size))
-    items = (ITEM_READ if lies else ITEM) * op.size_of(DimType.C)
-    work = items + _panels(op, machine, lies)
-    if op.size_of(DimType.C) == 1 and is_slow(op, 0, n.size, machine):
-        vectors = ceil(op.size_of(DimType.M) / machine.lanes(op.dtype))
-        products = n.size * vectors * k.size * PANELS * element(op.dtype).parts ** 2
+    n_axis, k_axis = output_axis(op, DimType.N), output_axis(op, DimType.K)
+    m, n, k, items = _sizes(op)
+    lies = columns_lie(op, n_axis, k_axis, machine.l1 // (COLUMNS * element(op.dtype).size))
+    work = (ITEM_READ if lies else ITEM) * items + _panels(op, machine, lies)
+    if items == 1 and is_slow(op, 0, n, machine):
+        vectors = ceil(m / machine.lanes(op.dtype))
+        products = n * vectors * k * PANELS * element(op.dtype).parts ** 2
         memory -= HIDDEN * min(products, transfer(bytes_of(op, 0), bytes_of(op, 0), machine))
     stored = PAST * _written_past(op, k, machine)
     if not stored:
@@ -145,11 +144,13 @@ def product_cycles(op: TensorOp, machine: Machine) -> float:
     return memory - stored / PAST + max(work, stored) + BESIDE * min(work, stored)
 
 
-def _written_past(op: TensorOp, k: Axis, machine: Machine) -> float:
+def _written_past(op: TensorOp, k: int, machine: Machine) -> float:
     """The part of the memory's cycles that goes to an out which is stored past the caches."""
+    if not leaves_caches(op, machine, sums_inside=True):
+        return 0.0
     m = output_axis(op, DimType.M)
     size, run = element(op.dtype).size, m.unit_run(op.out)
-    if k.size > machine.l1 // (COLUMNS * size) or run * size < LONG_ROW:
+    if k > machine.l1 // (COLUMNS * size) or run * size < LONG_ROW:
         return 0.0
     if not tiles_leave_caches(op, m, LINE // size, machine):
         return 0.0
@@ -161,32 +162,30 @@ def _written_past(op: TensorOp, k: Axis, machine: Machine) -> float:
 def _item_memory(op: TensorOp, machine: Machine) -> float:
     """Cycles to move the tensors of matrix products, one item of the batch after the other: items
     may lie in short rows between those of others, or share cache lines, which are come back to."""
-    kind, total = element(op.dtype), 0.0
-    held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
     batch = op.of_type(DimType.C)
     if not batch:
         return all_transfers(op, machine)
+    size, total = element(op.dtype).size, 0.0
+    bytes_each = [bytes_of(op, t) for t in range(len(op.tensors))]
+    held = sum(bytes_each)
     asked = touch_block(op, machine)[0] is not None
     followed = follows(op, machine)
-    for t in range(len(op.tensors)):
-        mine = bytes_of(op, t)
+    for t, mine in enumerate(bytes_each):
+        level, steps = level_of(mine, machine), [abs(d.strides[t]) * size for d in op.dimensions]
+        own = [abs(d.strides[t]) * size for d in batch]
         # Parts of an item that are each on another page are got at one by one.
-        apart = [d.size for d in op.dimensions if abs(d.strides[t]) * kind.size >= PAGE]
-        if not any(abs(d.strides[t]) * kind.size >= PAGE for d in batch):
+        if max(own) < PAGE <= max(steps):
+            apart = [d.size for d, step in zip(op.dimensions, steps, strict=True) if step >= PAGE]
             total += op.size_of(DimType.C) * prod(apart) * walk_cycles(prod(apart), PAGE)
-        shared = [d for d in batch if abs(d.strides[t]) * kind.size < LINE]
-        again = min(LINE // kind.size, prod(d.size for d in shared))
+        shared = [d.size for d, step in zip(batch, own, strict=True) if step < LINE]
+        again = min(LINE // size, prod(shared))
         if again > 1 and not asked and not followed:
-            total += mine * again / LINE * LINE_CYCLES[level_of(mine, machine)]
+            total += mine * again / LINE * LINE_CYCLES[level]
             continue
         total += transfer(mine, held, machine, written=t == op.out)
-        step = min((abs(d.strides[t]) for d in batch), default=0) * kind.size
-        if (
-            not followed
-            and 0 < step < PAGE
-            and any(abs(d.strides[t]) * kind.size > step for d in op.dimensions)
-        ):
-            lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[level_of(mine, machine)]
+        step = min(own)
+        if not followed and 0 < step < PAGE and max(steps) > step:
+            lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[level]
             total += mine / max(step, LINE) * lines * (ASKED if asked else 1.0)
     return total
 
@@ -198,8 +197,7 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     memory = _item_memory(op, machine)
     if not any(d.type == DimType.M and d.strides[op.out] == 1 for d in op.dimensions):
         op = exchange(op)
-    lanes, items = machine.lanes(op.dtype), op.size_of(DimType.C)
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    lanes, (m, n, k, items) = machine.lanes(op.dtype), _sizes(op)
     # Where columns end within vectors, and L1 does not hold an item until its lines are complete.
     item, held = m * n * element(op.dtype).size, bytes_of(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
@@ -280,7 +278,7 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
 def items_cycles(items: Items, machine: Machine) -> float:
     """Batches of matrix products, one after the other in a call."""
     op, lanes = items.op, machine.lanes(items.op.dtype)
-    m, n, k, count = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    m, n, k, count = _sizes(op)
     vectors, columns = ceil(items.width / lanes), items.columns
     step = STEP + max(vectors * columns * PRODUCT, (vectors + columns) * LOAD)
     tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
@@ -341,7 +339,7 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
     """Packing, multiply-adds and stores of all items, with vectors along M; lies: in1 is read where
     it lies."""
     lanes = machine.lanes(op.dtype)
-    m, n, k, items = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K, DimType.C))
+    m, n, k, items = _sizes(op)
     vectors = ceil(m / lanes)
     run = output_axis(op, DimType.M).unit_run(op.out)
     pieces = m / run * PIECE
@@ -350,9 +348,16 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
         pieces = vectors * (STORED if run >= m or run % lanes == 0 else cut)
     if items == 1:
         pieces += m / _stored_together(op, lanes) * FAR * _far(op, op.out, machine)
-    sizes = ((0, DimType.M), (1, DimType.N))[: 1 if lies else 2]
-    packed = sum(op.size_of(t) * k * _packing(op, tensor, t, machine) for tensor, t in sizes)
+    packed = m * k * _packing(op, 0, DimType.M, machine)
+    if not lies:
+        packed += n * k * _packing(op, 1, DimType.N, machine)
     return items * (n * (vectors * k * PANELS * element(op.dtype).parts ** 2 + pieces) + packed)
+
+
+def _sizes(op: TensorOp) -> tuple[int, int, int, int]:
+    """Of M, N, K and C."""
+    size = op.size_of
+    return size(DimType.M), size(DimType.N), size(DimType.K), size(DimType.C)
 
 
 def _far(op: TensorOp, tensor: int, machine: Machine) -> float:
@@ -380,14 +385,16 @@ def _stored_together(op: TensorOp, lanes: int) -> int:
 def _packing(op: TensorOp, tensor: int, side: DimType, machine: Machine) -> float:
     """Cycles to pack an element: in runs along the sum or along the dimension that is fastest in
     out, of which a panel holds whole runs, or else along another one."""
-    dims = output_axis(op, side).dimensions
-    unit = [d for d in op.dimensions if abs(d.strides[tensor]) == 1 and d.type != DimType.C]
-    if not unit:
+    for unit in op.dimensions:
+        if unit.strides[tensor] in (1, -1) and unit.type != DimType.C:
+            break
+    else:
         return PICKED
     axis, depth = output_axis(op, side), output_axis(op, DimType.K)
     lanes = machine.lanes(op.dtype) if side == DimType.M else NARROW
-    if tile_of(axis, depth, tensor, lanes, element(op.dtype).parts) is not None:
+    if has_tile(axis, depth, tensor, lanes, element(op.dtype).parts):
         return PACKED
-    if unit[0].type != DimType.K and dims and unit[0] != dims[-1]:
+    dims = axis.dimensions
+    if unit.type != DimType.K and dims and unit != dims[-1]:
         return OTHER + _far(op, tensor, machine) * element(op.dtype).size / LINE
-    return PACKED + RUN / unit[0].size
+    return PACKED + RUN / unit.size

@@ -63,6 +63,25 @@ def tile_of(lanes: Axis, depth: Axis, tensor: int, count: int, parts: int) -> Ti
     ----------
     parts : 2 where every element is a real and an imaginary part, which go apart, else 1
     """
+    matched = _matched(lanes, depth, tensor, count, parts)
+    if matched is None:
+        return None
+    before, after = matched
+    gone = [digit for digit in before if digit not in after]
+    order = tuple(before.index(d) if d in before else ELSEWHERE for d in after)
+    arrive = np.array([d.step for d in after if d not in before], np.int64)
+    return Tile(order, sums(arrive), tuple(d.weight or None for d in gone))
+
+
+def has_tile(lanes: Axis, depth: Axis, tensor: int, count: int, parts: int) -> bool:
+    """Whether there is a `tile_of` these."""
+    return _matched(lanes, depth, tensor, count, parts) is not None
+
+
+def _matched(
+    lanes: Axis, depth: Axis, tensor: int, count: int, parts: int
+) -> tuple[list[_Digit], list[_Digit]] | None:
+    """The digits of a vector that is read, and of one of a panel."""
     wide = _digits_of(lanes, tensor, parts, deep=False)
     every = [*wide, *_digits_of(depth, tensor, parts, deep=True)]
     if parts > 1:
@@ -77,9 +96,7 @@ def tile_of(lanes: Axis, depth: Axis, tensor: int, count: int, parts: int) -> Ti
     gone = [digit for digit in before if digit not in after]
     if not stays or before == after or not all(digit.deep for digit in gone):
         return None
-    order = tuple(before.index(d) if d in before else ELSEWHERE for d in after)
-    arrive = np.array([d.step for d in after if d not in before], np.int64)
-    return Tile(order, sums(arrive), tuple(d.weight or None for d in gone))
+    return before, after
 
 
 def sums(steps: Words) -> Words:

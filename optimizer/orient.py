@@ -72,7 +72,7 @@ def vectors_along_n(op: TensorOp, lanes: int) -> bool:
 def _cost(op: TensorOp, lanes: int, side: DimType) -> float:
     """Vector multiply-adds of one batch item with vectors along a side, with padding, and the price
     of its stores."""
-    m, n, k = (op.size_of(t) for t in (side, _OTHER[side], DimType.K))
+    m, n, k = op.size_of(side), op.size_of(_OTHER[side]), op.size_of(DimType.K)
     padded = -(-m // lanes)
     run = output_axis(op, side).unit_run(op.out)
     pieces = -(-m // lanes) if run >= min(m, lanes) else -(-m // run)
@@ -81,8 +81,7 @@ def _cost(op: TensorOp, lanes: int, side: DimType) -> float:
 
 def output_axis(op: TensorOp, type_: DimType) -> Axis:
     """All dimensions of one type as an axis whose fastest is the one that steps least in out."""
-    ordered = sorted(op.of_type(type_), key=lambda d: -abs(d.strides[op.out]))
-    return Axis(type_.value, type_, tuple(ordered))
+    return Axis(type_.value, type_, op.as_out(type_))
 
 
 def reads_most(op: TensorOp) -> bool:
@@ -104,9 +103,9 @@ def columns_lie(op: TensorOp, n: Axis, k: Axis, longest: int) -> bool:
     They have to be consecutive, of at most `longest` elements in all, and near one another: long
     ones that lie far apart would share few sets of the cache.
     """
-    kind, apart = element(op.dtype), n.stride(1)
-    if apart is None or k.stride(1) != 1 or k.size > longest:
+    if k.stride(1) != 1 or k.size > longest or (apart := n.stride(1)) is None:
         return False
+    kind = element(op.dtype)
     if kind.accumulator is not kind or kind.parts > 1 or op.tensors[1].conj:
         return False
     if op.tensors[1].dtype != op.dtype:

@@ -89,8 +89,7 @@ class Realigned(NamedTuple):
 
     def size(self, tensor: int) -> int:
         """Elements of a temporary."""
-        dims = self.op.dimensions
-        return prod([dims[i].size for i in self.orders[tensor]])
+        return self.op.reached(tensor)
 
     def main(self) -> TensorOp:
         """The operation on the temporaries."""
@@ -152,7 +151,7 @@ class Realigned(NamedTuple):
     @property
     def held(self) -> int:
         """Bytes of all temporaries."""
-        return sum(map(self.size, self.orders)) * element(self.op.dtype).size
+        return sum([self.op.reached(t) for t in self.orders]) * element(self.op.dtype).size
 
     def fits(self, machine: Machine) -> bool:
         """Whether the temporaries of a piece take no more memory than one may take unasked."""

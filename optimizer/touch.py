@@ -107,19 +107,21 @@ def _step(op: TensorOp, tensor: int, dimension: Dimension) -> int:
 
 def streams(op: TensorOp, dimension: Dimension, tensors: Iterable[int]) -> int:
     """How many rows an item has in some tensors."""
-    return sum(prod(d.size for d in item_rows(op, t, dimension)) for t in tensors)
+    return sum([prod([d.size for d in item_rows(op, t, dimension)]) for t in tensors])
 
 
 def item_rows(op: TensorOp, tensor: int, dimension: Dimension) -> list[Dimension]:
     """The dimensions of an item whose positions are rows: what lies outside the batch."""
     step = abs(dimension.strides[tensor])
-    return [d for d in op.dimensions if d.type != DimType.C and abs(d.strides[tensor]) > step]
+    return [d for d in op.dimensions if abs(d.strides[tensor]) > step and d.type != DimType.C]
 
 
 def item_bytes(op: TensorOp) -> int:
     """Bytes of an item of the batch, in all tensors."""
     kept = [d for d in op.dimensions if d.type != DimType.C]
     return sum(
-        element(tensor.dtype).size * prod(d.size for d in kept if d.strides[t])
-        for t, tensor in enumerate(op.tensors)
+        [
+            element(tensor.dtype).size * prod([d.size for d in kept if d.strides[t]])
+            for t, tensor in enumerate(op.tensors)
+        ]
     )

@@ -46,8 +46,9 @@ def read_cycles(op: TensorOp, tensor: int, machine: Machine) -> float:
 def all_transfers(op: TensorOp, machine: Machine) -> float:
     """Cycles to read the inputs of an operation, and to write its output, once each."""
     sizes = [bytes_of(op, t) for t in range(len(op.tensors))]
-    held = sum(sizes)
-    return sum([transfer(size, held, machine, written=t == op.out) for t, size in enumerate(sizes)])
+    at = level_of(sum(sizes), machine)
+    *inputs, out = [size / BYTES_PER_CYCLE[at] for size in sizes]
+    return sum(inputs) + out * WRITTEN[at]
 
 
 def walk_cycles(count: int, step: int = PAGE, second: float = WALK_CYCLES[1]) -> float:

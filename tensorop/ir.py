@@ -205,6 +205,7 @@ class TensorOp(_Operation):
     _hash: int
     _by_type: dict[DimType, _Group]
     _reached: tuple[int, ...]
+    _as_out: dict[DimType, tuple[Dimension, ...]]
 
     def __getattr__(self, name: str) -> Any:
         if name == "_hash":
@@ -213,6 +214,8 @@ class TensorOp(_Operation):
             value = _grouped(self.dimensions)
         elif name == "_reached":
             value = _reached(self.dimensions, len(self.tensors))
+        elif name == "_as_out":
+            value = {}
         else:
             raise AttributeError(f"an operation has no {name!r}")
         self.__dict__[name] = value
@@ -235,6 +238,16 @@ class TensorOp(_Operation):
 
     def of_type(self, type_: DimType) -> tuple[Dimension, ...]:
         return self._by_type[type_].dimensions
+
+    def as_out(self, type_: DimType) -> tuple[Dimension, ...]:
+        """The dimensions of a type, the last of which steps least in out."""
+        known = self._as_out
+        if type_ not in known:
+            dims = self._by_type[type_].dimensions
+            if len(dims) > 1:
+                dims = tuple(sorted(dims, key=_widest_in_out))
+            known[type_] = dims
+        return known[type_]
 
     def size_of(self, type_: DimType) -> int:
         """Product of the sizes of all dimensions of a type (1 where there are none)."""
@@ -292,6 +305,10 @@ class TensorOp(_Operation):
             raise ValueError(f"{self.main} does not reduce, so it takes no K dimension")
         if DimType.K in kinds and len(self.tensors) == 3 and self.main not in CONTRACTIONS:
             raise ValueError(f"binary {self.main} takes M, N and C, not K")
+
+
+def _widest_in_out(d: Dimension) -> int:
+    return -abs(d.strides[-1])
 
 
 def _grouped(dimensions: tuple[Dimension, ...]) -> dict[DimType, _Group]:

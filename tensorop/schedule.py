@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
     @property
     def size(self) -> int:
-        return math.prod(d.size for d in self.dimensions)
+        return math.prod([d.size for d in self.dimensions])
 
     def stride(self, tensor: int) -> int | None:
         """The one stride (in elements) that the whole axis has in a tensor, or None."""
@@ -49,12 +49,12 @@ class Axis(NamedTuple):
     def unit_run(self, tensor: int) -> int:
         """How many consecutive positions of the axis lie at consecutive addresses of a tensor."""
         run = 1
-        for d in reversed(self.dimensions):
-            if d.size == 1:
+        for _, size, strides, *_ in reversed(self.dimensions):
+            if size == 1:
                 continue
-            if d.strides[tensor] != run:
+            if strides[tensor] != run:
                 break
-            run *= d.size
+            run *= size
         return run
 
 
