@@ -1,6 +1,6 @@
 """How long it takes to plan contractions that were never seen, when their kernels exist.
 
-Usage: python bench/planning.py [--count 200] [--networks FILE ...] [--profile GROUP]
+Usage: python bench/planning.py [--count 200] [--networks FILE ...] [--only TEXT] [--profile]
 
 Every group of contractions is planned once, which makes its kernels; then all plans, and all that
 planning remembers, are forgotten, and each is planned again, under the clock. The folder for what
@@ -25,6 +25,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple
 from unittest import mock
@@ -120,9 +121,8 @@ def chains(rng: random.Random, count: int, length: int) -> Iterator[Unseen]:
     for _ in range(count):
         sizes = [rng.randint(4, 64) for _ in range(length + 1)]
         labels = [chr(192 + i) for i in range(length + 1)]
-        spec = ",".join(map("".join, zip(labels, labels[1:], strict=False)))
-        shapes = zip(sizes, sizes[1:], strict=False)
-        unseen = plain(f"{spec}->{labels[0]}{labels[-1]}", *shapes)
+        spec = ",".join(map("".join, pairwise(labels)))
+        unseen = plain(f"{spec}->{labels[0]}{labels[-1]}", *pairwise(sizes))
         yield unseen._replace(options=tuple(options))
 
 
@@ -141,16 +141,13 @@ def network(path: str) -> Iterator[Unseen]:
 
 def _groups(decided: program.Program, operands: int) -> tuple[tuple[int, ...], ...]:
     """The path of a program: for each product the positions of its operands."""
-    waiting = list(range(operands))
-    of = list(range(operands))  # the operand that a slot is, summed over or not
-    groups = []
+    waiting, groups = list(range(operands)), []
     for step in decided.steps:
         if len(step.inputs) == 1:
             waiting[waiting.index(step.inputs[0])] = step.output
             continue
         groups.append(tuple(sorted(waiting.index(slot) for slot in step.inputs)))
         waiting = [slot for slot in waiting if slot not in step.inputs] + [step.output]
-    assert of
     return tuple(groups)
 
 

@@ -26,16 +26,22 @@ def normalise(op: TensorOp) -> PassResult:
     PassResult
         The same operation, and what was dropped. It may have no dimension left: one point.
     """
+    normal = normalised(op)
     dropped = [d for d in op.dimensions if d.size == 1]
-    kept = sorted((d for d in op.dimensions if d.size > 1), key=_position)
     note = f"dropped {listing(dropped)} (size 1)" if dropped else "nothing to drop"
-    if tuple(kept) != tuple(d for d in op.dimensions if d.size > 1):
-        note += f"; sorted to {listing(kept)}"
-    return PassResult(op.with_dimensions(tuple(kept)), note)
+    if normal.dimensions != tuple([d for d in op.dimensions if d.size > 1]):
+        note += f"; sorted to {listing(normal.dimensions)}"
+    return PassResult(normal, note)
+
+
+def normalised(op: TensorOp) -> TensorOp:
+    """The operation that `normalise` makes."""
+    kept = [d for d in op.dimensions if d.size > 1]
+    return op.with_dimensions(tuple(sorted(kept, key=_position)))
 
 
 def _position(d: Dimension) -> tuple[object, ...]:
     """Sort key: type, then outermost first. The strides themselves break ties, so that the order
     does not depend on the caller's."""
-    widest_first = [-abs(s) for s in (d.strides[-1], *d.strides[:-1])]
-    return (_RANK[d.type], widest_first, d.size, d.strides)
+    *read, written = map(abs, d.strides)
+    return _RANK[d.type], -written, [-step for step in read], d.size, d.strides

@@ -14,11 +14,11 @@ Multiplication", ACM TOMS 44 (2018).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
@@ -30,8 +30,9 @@ from tensorop.optimizer.cost import (
 )
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.groups import narrows
+from tensorop.optimizer.layouts import Layouts, Order
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.regime import choose
 from tensorop.optimizer.stream_cost import stream_cycles
 from tensorop.optimizer.transfer import read_cycles
@@ -51,8 +52,6 @@ COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Pyt
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
-
-Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
 
 
 class Realigned(NamedTuple):
@@ -81,10 +80,11 @@ class Realigned(NamedTuple):
 
     def strides(self, tensor: int) -> tuple[int, ...]:
         """Strides in elements of a temporary, one a dimension of the operation."""
-        steps, step = [0] * len(self.op.dimensions), 1
+        dims = self.op.dimensions
+        steps, step = [0] * len(dims), 1
         for i in reversed(self.orders[tensor]):
             steps[i] = step
-            step *= self.op.dimensions[i].size
+            step *= dims[i].size
         return tuple(steps)
 
     def size(self, tensor: int) -> int:
@@ -93,11 +93,9 @@ class Realigned(NamedTuple):
 
     def main(self) -> TensorOp:
         """The operation on the temporaries."""
-        op = self.op
-        steps = [
-            self.strides(t) if t in self.orders else [d.strides[t] for d in op.dimensions]
-            for t in range(len(op.tensors))
-        ]
+        op, steps = self.op, list(zip(*[d.strides for d in self.op.dimensions], strict=True))
+        for tensor in self.orders:
+            steps[tensor] = self.strides(tensor)
         each = zip(op.dimensions, zip(*steps, strict=True), strict=True)
         return op.with_dimensions(tuple([d.stepping(strides) for d, strides in each]))
 
@@ -209,9 +207,9 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     out_is_new : bool
         Nobody has said how out lies, so that another order of it costs no copy.
     """
-    as_given = Realigned(normalise(op).op)
+    as_given = Realigned(normalised(op))
     op = as_given.op
-    points = prod(d.size for d in op.dimensions)
+    points = prod([d.size for d in op.dimensions])
     if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
         return as_given
     if narrows(op):  # packing reads every layout, and inputs are small
@@ -249,7 +247,7 @@ def moved(op: TensorOp, orders: Mapping[int, Order]) -> Realigned:
     ValueError
         An order is not one of all the dimensions that its tensor has.
     """
-    op = normalise(op).op
+    op = normalised(op)
     for tensor, order in orders.items():
         has = [i for i, d in enumerate(op.dimensions) if tensor >= 0 and d.strides[tensor]]
         if sorted(order) != has or (tensor == op.out and _keeps_out(op)):
@@ -259,7 +257,7 @@ def moved(op: TensorOp, orders: Mapping[int, Order]) -> Realigned:
 
 def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     """What may be moved, by the estimate the cheapest first; nothing moved is always among them."""
-    op = normalise(op).op
+    op = normalised(op)
     if op.main not in CONTRACTIONS or len(op.tensors) != 3:
         return [()]
 
@@ -294,7 +292,7 @@ def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:
 
 def _begun(candidate: Realigned, copied: Collection[int], machine: Machine) -> float:
     """Cycles of copying some tensors of a candidate, whatever is moved."""
-    return len(copied) * (LINK if candidate.links(machine) else COPY)
+    return len(copied) * (LINK if candidate.links(machine) else COPY) if copied else 0.0
 
 
 def _keeps_out(op: TensorOp) -> bool:
@@ -307,81 +305,13 @@ def _candidates(op: TensorOp, movable: Iterable[int]) -> Iterator[Realigned]:
     """Every choice of tensors to be moved, of those that may be, for every plan of what order they
     then have; each once."""
     tensors = [t for t in movable if t != op.out or not _keeps_out(op)]
-    lie = {t: _order(op, t) for t in tensors}
+    layouts = Layouts(op)
+    lie = {t: layouts.lies(t) for t in tensors}
     found = set()
-    for plan in _plans(op):
+    for plan in layouts.plans():
         orders = [(t, order) for t in tensors if (order := plan(t)) != lie[t]]
         for kept in product((False, True), repeat=len(orders)):
-            chosen = tuple(o for o, keep in zip(orders, kept, strict=True) if not keep)
+            chosen = tuple([o for o, keep in zip(orders, kept, strict=True) if not keep])
             if chosen and chosen not in found:
                 found.add(chosen)
                 yield Realigned(op, dict(chosen))
-
-
-def _order(op: TensorOp, tensor: int) -> Order | None:
-    """The order of a tensor as it lies, None where it is not dense."""
-    order = _sorted(op, tensor, lambda i: 0)
-    steps = Realigned(op, {tensor: order}).strides(tensor)
-    lies = tuple(d.strides[tensor] for d in op.dimensions)
-    return order if steps == lies else None
-
-
-def _plans(op: TensorOp) -> Iterator[Callable[[int], Order]]:
-    """Functions from a tensor to the order that it might have."""
-    if all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)):
-        yield from (
-            partial(plan, op, last)
-            for plan in (_as_matrices, _as_read)
-            for last in (DimType.M, DimType.N)
-        )
-    yield from (partial(_like, op, leader) for leader in range(len(op.tensors)))
-
-
-def _as_matrices(op: TensorOp, last: DimType, tensor: int) -> Order:
-    """The batch outermost, then one side after the other: of out the one that is to be fastest
-    last, of an input its sum first where that is how it lies now."""
-    dims = op.dimensions
-    source = {DimType.M: 0, DimType.N: 1}
-
-    def key(i: int) -> tuple[object, ...]:
-        d = dims[i]
-        if tensor == op.out:
-            side = source.get(d.type, tensor)
-            return d.type != DimType.C, d.type == last, -abs(d.strides[side])
-        return d.type != DimType.C, False, -abs(d.strides[tensor])
-
-    return _sorted(op, tensor, key)
-
-
-def _as_read(op: TensorOp, last: DimType, tensor: int) -> Order:
-    """For a product straight from the operands, one side being that of the vectors: its input has
-    the sum as the other input has it, then the vectors; that other one lies as it does."""
-    vectors = 0 if last == DimType.M else 1
-    if tensor != vectors:
-        return _as_matrices(op, last, tensor)
-    dims = op.dimensions
-
-    def key(i: int) -> tuple[object, ...]:
-        d = dims[i]
-        guide = 1 - vectors if d.type == DimType.K else vectors
-        return d.type != DimType.C, d.type == last, -abs(d.strides[guide])
-
-    return _sorted(op, tensor, key)
-
-
-def _like(op: TensorOp, leader: int, tensor: int) -> Order:
-    """As the leader lies; what it does not have is outermost."""
-    dims = op.dimensions
-
-    def key(i: int) -> tuple[object, ...]:
-        step = abs(dims[i].strides[leader])
-        return step > 0, -step, -abs(dims[i].strides[tensor])
-
-    return _sorted(op, tensor, key)
-
-
-def _sorted(op: TensorOp, tensor: int, key: Callable[[int], Any]) -> Order:
-    """The dimensions that a tensor has by a key, then as they lie in it."""
-    has = [i for i, d in enumerate(op.dimensions) if d.strides[tensor]]
-    has.sort(key=lambda i: -abs(op.dimensions[i].strides[tensor]))
-    return tuple(sorted(has, key=key))

@@ -62,10 +62,11 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
         return None, 0
     item = item_bytes(op)
     block = min(nearest.size, machine.l2 // 2 // item)
+    if item * op.size_of(DimType.C) <= machine.l2 or block < 2:
+        return None, 0
     asked = touches(op, nearest, machine)
-    small = item * op.size_of(DimType.C) <= machine.l2
     longest = max((_step(op, t, nearest) for call in asked for t in call.tensors), default=0)
-    if small or block < 2 or longest * block < LONG:
+    if longest * block < LONG:
         return None, 0
     return nearest, block
 

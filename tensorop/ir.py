@@ -202,6 +202,7 @@ class TensorOp(_Operation):
 
     # What is worked out when it is first asked for, since passes, estimates and caches ask again
     # and again: it lies beside the fields, and is no part of the operation.
+    _key: tuple[Any, ...]
     _hash: int
     _by_type: dict[DimType, _Group]
     _reached: tuple[int, ...]
@@ -209,7 +210,9 @@ class TensorOp(_Operation):
 
     def __getattr__(self, name: str) -> Any:
         if name == "_hash":
-            value: Any = super().__hash__()
+            value: Any = hash(self._key)
+        elif name == "_key":  # what names make no difference to
+            value = (tuple([d[:4] for d in self.dimensions]), self.tensors, *self[2:])
         elif name == "_by_type":
             value = _grouped(self.dimensions)
         elif name == "_reached":
@@ -220,6 +223,12 @@ class TensorOp(_Operation):
             raise AttributeError(f"an operation has no {name!r}")
         self.__dict__[name] = value
         return value
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, TensorOp) and self._key == other._key)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return self._hash

@@ -22,7 +22,7 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import Slot
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.pipeline import optimise
 from tensorop.optimizer.realign import Realigned
 from tensorop.runnable import Runnable
@@ -64,7 +64,7 @@ class Linked:
 
     def of(self, op: TensorOp) -> Linked:
         """As `Planner.of`."""
-        parts = self._parts._replace(op=normalise(op).op)
+        parts = self._parts._replace(op=normalised(op))
         return Linked(parts, self._choice, self._apart)
 
     def _slots(self) -> dict[int, Slot]:

@@ -26,7 +26,7 @@ from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.divide import LEAST_POINTS, divide
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
@@ -133,7 +133,7 @@ def executable_of(
             return ByThreads(op, lambda count: plan_for(op, count))
         made = cache(lambda count: executable_of(op, count, plan_for, choice=choice))
         return ByThreads(op, made)
-    divided = divide(normalise(op).op, threads) if divides and threads is not None else None
+    divided = divide(normalised(op), threads) if divides and threads is not None else None
     if divided is not None:
         return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
     return _undivided(op, threads, plan_for, choice, planner)
@@ -164,7 +164,7 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
     dimensions of out, outermost first, where it had better have another order than it has."""
     parts = _as_new(op)
     order = parts.orders.get(op.out, ())
-    dims = normalise(op).op.dimensions if order else ()
+    dims = normalised(op).dimensions if order else ()
     at = {id(d): i for i, d in enumerate(op.dimensions)}
     return parts.cycles, tuple(at[id(dims[i])] for i in order)
 
@@ -172,7 +172,7 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
 def _divides(op: TensorOp) -> bool:
     """Whether a sum is divided among threads, if there are enough of them."""
     large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS and not narrows(op)
-    return large and divide(normalise(op).op, MANY) is not None
+    return large and divide(normalised(op), MANY) is not None
 
 
 def _undivided(

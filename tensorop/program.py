@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -202,8 +202,7 @@ def decide(
     if out is not None or order != "K" or options.optimize is False or not decided.steps:
         return decided
     price, names = prefer(decided.steps[-1].op)
-    c_order = result_strides(contraction, moving, "C", dtype.itemsize)
-    if price and strides != c_order:
+    if price and strides != (c_order := result_strides(contraction, moving, "C", dtype.itemsize)):
         other = program(c_order)
         other_price, other_names = prefer(other.steps[-1].op)
         if other_price < _GAIN * price or (names and other_price <= price):
@@ -248,17 +247,25 @@ def _conjugated(
 
 
 def _decide_dtype(layouts: Sequence[Layout], out: Layout | None, options: Options) -> DType:
-    dtypes = tuple(layout[2] for layout in layouts)
+    dtypes = tuple([layout[2] for layout in layouts])
+    joined = None if out is None else out[2]
+    return _computed(dtypes, joined, options.dtype, options.casting, options.joins)
+
+
+@lru_cache(maxsize=256)  # few among many shapes
+def _computed(
+    dtypes: tuple[DType, ...], out: DType | None, wanted: DType | None, casting: Any, joins: bool
+) -> DType:
+    """The dtype that is computed in, all casts being permitted; joins: see `Options`."""
     for source in dtypes:
         check_numeric(source)
-    joined = dtypes if out is None or not options.joins else (*dtypes, out[2])
-    dtype = compute_dtype(joined, options.dtype)
+    dtype = compute_dtype(dtypes if out is None or not joins else (*dtypes, out), wanted)
     for i, source in enumerate(dtypes):
-        check_cast(f"operand {i}", source, dtype, options.casting)
+        check_cast(f"operand {i}", source, dtype, casting)
     if out is not None:
-        check_cast("the result", dtype, out[2], options.casting)
-        if options.joins:
-            check_cast("out", out[2], dtype, options.casting)
+        check_cast("the result", dtype, out, casting)
+        if joins:
+            check_cast("out", out, dtype, casting)
     return dtype
 
 

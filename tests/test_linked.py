@@ -20,6 +20,7 @@ from tensorop.ir import Primitive, TensorOp
 from tensorop.linked import Linked
 from tensorop.optimizer import realign as passes
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.layouts import Layouts
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import MOST_LINKED, Realigned
@@ -65,7 +66,7 @@ def test_whatever_out_begins_at() -> None:
     """Rows of a large out are stored in whole lines, which are others wherever it begins."""
     op = normalise(contraction("mk,nk->mn", m=3072, n=3080, k=4)).op
     order = tuple(i for i, d in enumerate(op.dimensions) if d.strides[1])
-    parts = Realigned(op, {1: min(order, order[::-1], key=lambda o: o != passes._order(op, 0))})
+    parts = Realigned(op, {1: min(order, order[::-1], key=lambda o: o != Layouts(op).lies(0))})
     plan = linked(parts)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-9, 9, (n, 4)).astype("f4") for n in (3072, 3080))

@@ -1,0 +1,83 @@
+"""Orders in which the dimensions of a tensor may lie, so that a contraction can walk along it.
+
+An order is that of another tensor, or that of a plain matrix product: which of them is worth a
+copy, `realign.py` compares. In go a normalised operation and the number of a tensor, out come
+positions of dimensions, outermost first, of those that the tensor has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from tensorop.ir import DimType, TensorOp
+
+Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
+_VECTORS = {DimType.M: 0, DimType.N: 1}
+
+
+class Layouts:
+    """The orders of an operation's tensors."""
+
+    def __init__(self, op: TensorOp) -> None:
+        self._op, self._types = op, [d.type for d in op.dimensions]
+        self._sizes = [d.size for d in op.dimensions]
+        each = range(len(op.tensors))
+        self._steps = [[abs(d.strides[t]) for d in op.dimensions] for t in each]
+        self._own = [self._as_it_lies(steps) for steps in self._steps]
+
+    @staticmethod
+    def _as_it_lies(steps: list[int]) -> list[int]:
+        """The dimensions that a tensor has, as they lie in it."""
+        return sorted([i for i, step in enumerate(steps) if step], key=lambda i: -steps[i])
+
+    def lies(self, tensor: int) -> Order | None:
+        """The order of a tensor as it lies, None where it is not dense."""
+        dense = 1
+        for i in reversed(self._own[tensor]):
+            if self._op.dimensions[i].strides[tensor] != dense:
+                return None
+            dense *= self._sizes[i]
+        return tuple(self._own[tensor])
+
+    def plans(self) -> Iterator[Callable[[int], Order]]:
+        """Functions from a tensor to the order that it might have."""
+        if {DimType.M, DimType.N, DimType.K} <= {*self._types}:
+            for plan in (self._as_matrices, self._as_read):
+                yield partial(plan, DimType.M)
+                yield partial(plan, DimType.N)
+        yield from (partial(self._like, leader) for leader in range(len(self._steps)))
+
+    def _as_matrices(self, last: DimType, tensor: int) -> Order:
+        """The batch outermost, then one side after the other: of out the one that is to be fastest
+        last, of an input its sum first where that is how it lies now."""
+        own, types, batch = self._own[tensor], self._types, DimType.C
+        outer = [i for i in own if types[i] == batch]
+        inner = [i for i in own if types[i] != batch]
+        if tensor == self._op.out:
+            steps = [self._steps[_VECTORS.get(type_, tensor)] for type_ in types]
+            outer.sort(key=lambda i: -steps[i][i])
+            inner.sort(key=lambda i: (types[i] == last, -steps[i][i]))
+        return (*outer, *inner)
+
+    def _as_read(self, last: DimType, tensor: int) -> Order:
+        """For a product straight from the operands, one side being that of the vectors: its input
+        has the sum as the other input has it, then the vectors; that other one lies as it does."""
+        vectors, types = _VECTORS[last], self._types
+        if tensor != vectors:
+            return self._as_matrices(last, tensor)
+        guides = self._steps[1 - vectors], self._steps[vectors]
+
+        def key(i: int) -> tuple[bool, bool, int]:
+            type_ = types[i]
+            return type_ != DimType.C, type_ == last, -guides[type_ != DimType.K][i]
+
+        return tuple(sorted(self._own[tensor], key=key))
+
+    def _like(self, leader: int, tensor: int) -> Order:
+        """As the leader lies; what it does not have is outermost."""
+        steps = self._steps[leader]
+        has = [i for i in self._own[tensor] if steps[i]]
+        lacks = [i for i in self._own[tensor] if not steps[i]]
+        has.sort(key=lambda i: -steps[i])
+        return (*lacks, *has)
