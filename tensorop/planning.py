@@ -162,7 +162,8 @@ def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable
 def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and positions of the
     dimensions of out, outermost first, where it had better have another order than it has."""
-    parts = _as_new(op)
+    parts = realign(op, host_machine(), out_is_new=True)
+    _into_new(op)[:] = [parts]
     order = parts.orders.get(op.out, ())
     dims = normalised(op).dimensions if order else ()
     at = {id(d): i for i, d in enumerate(op.dimensions)}
@@ -220,18 +221,18 @@ def _as_it_lies(
 
 
 @lru_cache(maxsize=RECENT)
-def _as_new(op: TensorOp) -> Realigned:
-    """Which tensors had better be moved if out is a new array, in any order."""
-    return realign(op, host_machine(), out_is_new=True)
+def _into_new(op: TensorOp) -> list[Realigned]:
+    """Which tensors had better be moved if out is a new array, in any order, where a preferred
+    order was asked for."""
+    return []
 
 
 def _realigned(op: TensorOp) -> Realigned:
-    """Which tensors had better be moved. None where none is even if moving out costs nothing: that
-    is known already where a preferred order was asked for."""
-    parts = _as_new(op)
-    return realign(op, host_machine()) if parts.orders else parts
+    """Which tensors had better be moved: none where none is even if moving out costs nothing."""
+    known = _into_new(op)
+    return known[0] if known and not known[0].orders else realign(op, host_machine())
 
 
 def forget() -> None:
     """Forget what is cached here."""
-    _as_new.cache_clear()
+    _into_new.cache_clear()
