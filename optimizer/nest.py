@@ -366,6 +366,8 @@ def _touched(
 
     A zero needs no step of its own: the first K block overwrites."""
     before, after = op.first_touch, op.last_touch
+    if before != Primitive.COPY and after == Primitive.NONE:
+        return body
     steps: list[Step] = []
     axes = _touch_axes(op, block)
     if before == Primitive.COPY:

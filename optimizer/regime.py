@@ -37,10 +37,14 @@ class Regime(NamedTuple):
     cycles: float | None = None
 
 
-@lru_cache(maxsize=1024)  # estimates ask before the passes do
 def choose(op: TensorOp, machine: Machine, loops: bool = True) -> Regime:
     """Pick the kind of schedule from static facts. loops: also where only their estimate speaks for
     them (`straight.py`)."""
+    return _choose(op, machine, loops)
+
+
+@lru_cache(maxsize=1024)  # estimates ask before the passes do
+def _choose(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     if op.main in CONTRACTIONS:
         return _contraction(op, machine, loops)
     if op.main in (Primitive.COPY, Primitive.CONJ) and (permutes(op) or _has_ends(op, machine)):
@@ -53,14 +57,13 @@ def choose(op: TensorOp, machine: Machine, loops: bool = True) -> Regime:
 
 
 def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     if narrows(op):
         return Regime("blocked", "an instruction multiplies groups of steps of K")
+    m, n, k = op.size_of(DimType.M), op.size_of(DimType.N), op.size_of(DimType.K)
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
-    along, large = as_batch(op), _large(op, machine)
-    small = min(_small(op, along, machine), key=_estimate, default=large)
-    best = min(large, small, key=_estimate)
+    along = as_batch(op)
+    large, best = _large_and_best(op, machine)
     # Kernels of packed panels store better than others what is too large for the caches.
     few = bytes_of(op, op.out) <= machine.l2
     if loops and large.name == "blocked" and (few or best is not large):
@@ -75,6 +78,14 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
         why = "the operands lie in blocks that a kernel reads as they are"
         return Regime("nest", why, direct_cycles(op, machine))
     return large
+
+
+@lru_cache(maxsize=256)  # the same with and without loops
+def _large_and_best(op: TensorOp, machine: Machine) -> tuple[Regime, Regime]:
+    """The way for a large product, and the best of that and those for small ones."""
+    large = _large(op, machine)
+    small = min(_small(op, as_batch(op), machine), key=_estimate, default=large)
+    return large, min(large, small, key=_estimate)
 
 
 def _estimate(regime: Regime) -> float:
@@ -100,6 +111,8 @@ def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regim
         if along != op:
             why = "a small matrix is applied to many vectors, which lie near one another"
         found.append(Regime("batch", why, batch_cycles(op, machine)))
+    if not op.of_type(DimType.C):
+        return found
     if (items := items_of(op, machine)) is not None:
         why = "matrices are small, and a kernel fits them exactly"
         found.append(Regime("items", why, items_cycles(items, machine)))
