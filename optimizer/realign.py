@@ -34,9 +34,8 @@ from tensorop.optimizer.layouts import Layouts, Order
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.regime import choose
-from tensorop.optimizer.stream_cost import stream_cycles
 from tensorop.optimizer.transfer import read_cycles
-from tensorop.optimizer.vectors import vectors_and_rows
+from tensorop.optimizer.vectors import least_stream_cycles
 from tensorop.optimizer.widen import widen
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
@@ -191,8 +190,7 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
         return permuted_cycles(op, machine)
     if not op.dimensions:
         return 0.0
-    *rows, inner = vectors_and_rows(op, op.dimensions, machine)
-    return stream_cycles(op, inner, rows[0] if rows else None, machine)
+    return least_stream_cycles(op, machine)
 
 
 def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Realigned:

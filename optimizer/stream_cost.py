@@ -80,13 +80,15 @@ class Streams:
         self._shared = prod([d.size for d in dims if all(d.strides[: op.out])])
         self._lacking = [prod([d.size for d in dims if not d.strides[t]]) for t in inputs]
 
-    def cheapest(self, pairs: Iterable[tuple[Dimension, Dimension]]) -> list[Dimension]:
-        """Of pairs of rows and vectors the first of those that take least."""
-        best, least = None, inf
+    def cheapest(
+        self, pairs: Iterable[tuple[Dimension | None, Dimension]]
+    ) -> tuple[float, Dimension | None, Dimension]:
+        """Of pairs of rows and vectors the first of those that take least, and what it takes."""
+        best = None
         for rows, inner in pairs:
-            cycles = self.cycles(inner, rows, least)
-            if best is None or cycles < least:
-                best, least = [rows, inner], cycles
+            cycles = self.cycles(inner, rows, best[0] if best else inf)
+            if best is None or cycles < best[0]:
+                best = cycles, rows, inner
         assert best is not None
         return best
 

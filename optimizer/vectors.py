@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
@@ -26,12 +26,26 @@ def vectors_and_rows(
     """Of some dimensions of an operation the rows, if there are two, and then the vectors."""
     if len(dimensions) < 2:
         return list(dimensions)
+    _, *pair = Streams(op, machine).cheapest(_pairs(op, dimensions))
+    return [d for d in pair if d is not None]
+
+
+def least_stream_cycles(op: TensorOp, machine: Machine) -> float:
+    """What vectors along some dimension of an operation take, with rows along the best other."""
+    return Streams(op, machine).cheapest(_pairs(op, op.dimensions))[0]
+
+
+def _pairs(
+    op: TensorOp, dimensions: Sequence[Dimension]
+) -> Iterator[tuple[Dimension | None, Dimension]]:
+    """Rows and vectors that are worth an estimate."""
     few = prod([d.size for d in op.dimensions]) < FEW_POINTS
-    pairs = []
     for inner in dimensions:
         others = [d for d in dimensions if d is not inner]
-        pairs += [(d, inner) for d in ([max(others, key=_as_rows)] if few else others)]
-    return Streams(op, machine).cheapest(pairs)
+        if few or not others:
+            yield max(others, key=_as_rows, default=None), inner
+        else:
+            yield from ((d, inner) for d in others)
 
 
 def _as_rows(d: Dimension) -> tuple[object, ...]:

@@ -55,6 +55,8 @@ def windows(axis: Axis) -> tuple[int, ...]:
 
 def window_of(axis: Axis, blocks: tuple[int, ...]) -> Axis:
     """The part of an axis that its windows cover, one after the other."""
+    if not blocks:
+        return axis
     dims = axis.dimensions
     for block in blocks:
         inner = prod(d.size for d in dims)

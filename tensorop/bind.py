@@ -64,7 +64,8 @@ def bind_chain(
     """
     image = Image()
     binders = [_Binder(part, target, image) for part in parts]
-    first = max(binders, key=lambda binder: binder.work())
+    work = [binder.work() for binder in binders]
+    first = binders[work.index(max(work))]
     node, frame = 0, np.zeros(Frame.WORDS, np.int64)
     for binder in reversed(binders):
         node = binder.body(node) if binder is first else binder.framed(first.frame_sizes(), node)
@@ -84,7 +85,7 @@ def bind_chain(
         image.words(),
         used,
         tuple(slots),
-        sum(binder.work() for binder in binders) >= LONG_WORK,
+        sum(work) >= LONG_WORK,
         max(part.schedule.shares for part in parts),
     ), image.kernels
 
