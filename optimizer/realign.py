@@ -212,8 +212,9 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     if narrows(op):  # packing reads every layout, and inputs are small
         return as_given
-    as_it_lies, bound = cycles(op, machine), bound_cycles(op, machine)
-    above = as_it_lies / least_cycles(op, machine)
+    joined, parts = _joined(op)
+    as_it_lies, bound = cycles(joined, machine), bound_cycles(joined, machine)
+    above = as_it_lies / least_cycles(joined, machine)
     if bound >= FREE * as_it_lies or above < NEAR_BEST:
         return as_given
     out_is_new &= above >= NEW
@@ -221,20 +222,36 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     if not may_copy and not out_is_new:
         return as_given._replace(cycles=as_it_lies)
     movable = range(len(op.tensors)) if may_copy else (op.out,)
-    surely = cycles(op, machine, True)
+    surely = cycles(joined, machine, True)
     chosen, least, copying = as_given, surely, _copying(machine)
-    for candidate in _candidates(op, movable):
+    for short in _candidates(joined, movable):
+        orders = short.orders
+        if joined is not op:
+            orders = {t: tuple([i for j in order for i in parts[j]]) for t, order in orders.items()}
+        candidate = Realigned(op, orders)
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         limit = min(least, GAIN * as_it_lies if copied else FREE * surely)
         if _begun(candidate, copied, machine) + bound >= limit:
             continue
-        price = copying(candidate, copied)
+        price = _begun(candidate, copied, machine) + copying(short, copied)
         if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
             continue
-        price += cycles(candidate.main(), machine, True) + candidate.read_again(machine)
+        price += cycles(short.main(), machine, True) + candidate.read_again(machine)
         if price < limit:
             chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
+
+
+def _joined(op: TensorOp) -> tuple[TensorOp, list[Order]]:
+    """The operation fused, which has the same orders, and for each of its dimensions those that it
+    is made of, outermost first."""
+    dimensions, merged = fused(op.dimensions)
+    if not merged:
+        return op, []
+    parts: dict[int, Order] = {id(d): (i,) for i, d in enumerate(op.dimensions)}
+    for outer, inner, both in merged:
+        parts[id(both)] = parts[id(outer)] + parts[id(inner)]
+    return op.with_dimensions(dimensions), [parts[id(d)] for d in dimensions]
 
 
 def moved(op: TensorOp, orders: Mapping[int, Order]) -> Realigned:
@@ -263,7 +280,8 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
 
     def price(candidate: Realigned) -> float:
         main = cycles(candidate.main(), machine, True) + candidate.read_again(machine)
-        return copying(candidate, candidate.orders) + main
+        copied = candidate.orders
+        return _begun(candidate, copied, machine) + copying(candidate, copied) + main
 
     fitting = sorted(
         (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)), key=price
@@ -272,12 +290,12 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
 
 
 def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:
-    """Cycles of copying some tensors of a candidate; a copy that several candidates of an operation
-    have is looked at once."""
+    """Cycles of what moves when some tensors of a candidate are copied; a copy that several
+    candidates of an operation have is looked at once."""
     known: dict[tuple[int, Order], float] = {}
 
     def price(candidate: Realigned, copied: Collection[int]) -> float:
-        total = _begun(candidate, copied, machine)
+        total = 0.0
         for tensor in copied:
             key = tensor, candidate.orders[tensor]
             if key not in known:
