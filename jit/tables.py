@@ -30,10 +30,12 @@ def offsets(axis: Axis, tensor: int, itemsize: int) -> Words:
     >>> offsets(Axis("M", DimType.M, m), 0, 4).tolist()
     [0, 4, 8, 120, 124, 128]
     """
-    table = np.zeros(1, np.int64)
-    for dimension in axis.dimensions:
-        step = dimension.strides[tensor] * itemsize
-        table = np.add.outer(table, np.arange(dimension.size, dtype=np.int64) * step).ravel()
+    steps = [
+        np.arange(d.size, dtype=np.int64) * (d.strides[tensor] * itemsize) for d in axis.dimensions
+    ]
+    table = steps[0] if steps else np.zeros(1, np.int64)
+    for inner in steps[1:]:
+        table = np.add.outer(table, inner).ravel()
     return turned(axis, table)
 
 

@@ -44,7 +44,8 @@ def fused(
     left, merged = list(dimensions), []
     if len({d.type for d in left}) == len(left):  # only dimensions of one type fuse
         return tuple(left), []
-    begins, ends = list(map(_begins, left)), list(map(_ends, left))
+    begins = [(d.strides, d.type, d.exec) for d in left]
+    ends = [(tuple([d.size * step for step in d.strides]), d.type, d.exec) for d in left]
     while (pair := _find(left, begins, ends, min_kernel)) is not None:
         i, j = pair
         outer, inner = left[i], left[j]
@@ -58,27 +59,19 @@ def fused(
 
 def can_fuse(outer: Dimension, inner: Dimension) -> bool:
     """Whether `outer` starts again where `inner` ends, in every tensor."""
-    return _begins(outer) == _ends(inner)
-
-
-def _begins(d: Dimension) -> tuple[object, ...]:
-    """What the end of a dimension is that it fuses with from outside."""
-    return d.type, d.exec, d.strides
-
-
-def _ends(d: Dimension) -> tuple[object, ...]:
-    size = d.size
-    return d.type, d.exec, tuple([size * step for step in d.strides])
+    if outer.type != inner.type or outer.exec != inner.exec:
+        return False
+    return outer.strides == tuple([inner.size * step for step in inner.strides])
 
 
 def _find(
     dimensions: list[Dimension],
-    begins: list[tuple[object, ...]],
-    ends: list[tuple[object, ...]],
+    begins: Sequence[tuple[object, ...]],
+    ends: Sequence[tuple[object, ...]],
     min_kernel: int | None,
 ) -> tuple[int, int] | None:
-    """Positions of the next (outer, inner) to fuse: the smallest seeker with its smallest partner;
-    begins, ends: of all dimensions."""
+    """Positions of the next (outer, inner) to fuse: the smallest seeker with its smallest partner.
+    What the outer one begins with is what the inner one ends with."""
     all_begins, all_ends = set(begins), set(ends)
     if all_begins.isdisjoint(all_ends):
         return None

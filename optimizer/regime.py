@@ -22,7 +22,7 @@ from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.straight import straight_cycles
+from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
 
@@ -67,8 +67,8 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     # Kernels of packed panels store better than others what is too large for the caches.
     few = bytes_of(op, op.out) <= machine.l2
     if loops and large.name == "blocked" and (few or best is not large):
-        cycles = straight_cycles(op, machine)
-        if cycles < STRAIGHT * _estimate(best):
+        limit = STRAIGHT * _estimate(best)
+        if work_cycles(op, machine) < limit and (cycles := straight_cycles(op, machine)) < limit:
             return Regime("nest", "loops come back to what the caches have kept", cycles)
     if best is not large:
         return best

@@ -72,6 +72,11 @@ def straight_cycles(op: TensorOp, machine: Machine) -> float:
     return max(work, memory) + BESIDE * min(work, memory)
 
 
+def work_cycles(op: TensorOp, machine: Machine) -> float:
+    """What that is never less than: the arithmetic, with registers full."""
+    return prod([d.size for d in op.dimensions]) / machine.lanes(op.dtype) * PANELS
+
+
 def _parts(op: TensorOp) -> tuple[list[Dimension], list[Dimension]]:
     """The dimensions of the kernel, and the loops, outermost first."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]

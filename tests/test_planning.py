@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from functools import _lru_cache_wrapper
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -230,8 +231,10 @@ def calls_to_plan(spec: str, shapes: Sequence[tuple[int, ...]], optimize: Any = 
     options = tuple(Options(optimize=optimize))
     call_for.__wrapped__(spec, layouts, None, options, 1)
     plans.cache_clear()
-    for function in (passes.cycles, passes.choose.__globals__["_choose"]):
-        function.cache_clear()
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.startswith("tensorop.optimizer") else ():
+            if isinstance(value, _lru_cache_wrapper) and value.cache_info().maxsize != 1:
+                value.cache_clear()
     count = 0
 
     def profile(frame: FrameType, event: str, argument: object) -> None:
@@ -248,7 +251,7 @@ def calls_to_plan(spec: str, shapes: Sequence[tuple[int, ...]], optimize: Any = 
 
 
 def test_a_product_is_planned_in_few_calls() -> None:
-    assert calls_to_plan("ij,jk->ik", [(37, 53), (53, 91)]) < 1000
+    assert calls_to_plan("ij,jk->ik", [(37, 53), (53, 91)]) < 1200
 
 
 def test_effort_grows_as_the_operands_do() -> None:
