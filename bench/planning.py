@@ -43,6 +43,7 @@ from tensorop.program import Layout
 SMALL = (1e2, 1e5)  # operations
 LARGE = (1e5, 1e8)
 RANKS = (5, 10, 20, 26)
+FEW = 4  # entries of a cache
 CHAINS = (5, 10, 20, 40, 80)
 
 # What is timed on its own: where it is called from.
@@ -152,12 +153,14 @@ def _groups(decided: program.Program, operands: int) -> tuple[tuple[int, ...], .
 
 
 def forget() -> None:
-    """Forget all plans, and all that planning remembers of operations; kernels stay."""
+    """Forget all plans, and all that planning remembers of operations: caches of a few entries are
+    of the machine, and stay, as kernels do."""
     calls.cache_clear()
     for name, module in list(sys.modules.items()):
         if name.startswith("tensorop.") and not name.startswith("tensorop.jit"):
             for value in vars(module).values():
-                if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize:
+                cached = isinstance(value, functools._lru_cache_wrapper)
+                if cached and (value.cache_info().maxsize or 0) > FEW:
                     value.cache_clear()
 
 
