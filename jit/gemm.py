@@ -21,7 +21,7 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, multiplies
 from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
 from tensorop.jit.gemm_tile import (
@@ -36,7 +36,7 @@ from tensorop.jit.gemm_tile import (
     TileProduct,
     multiples_of,
 )
-from tensorop.jit.groups import COLUMNS, Starts, grouped, moves, multiplies
+from tensorop.jit.groups import COLUMNS, Starts, grouped, moves
 from tensorop.jit.long_integers import LongIntegers
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target

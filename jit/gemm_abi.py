@@ -3,6 +3,7 @@ and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
@@ -17,6 +18,15 @@ Store = Literal["columns", "runs", "scatter"]
 EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
 )
+
+BYTES = ("int8", "uint8")  # are multiplied in groups of four
+
+
+def multiplies(target: Target, inputs: Sequence[str], sums: str) -> bool:
+    """Whether a target has an instruction for groups of these dtypes."""
+    if set(inputs) <= set(BYTES):
+        return target.byte_quads and sums in ("int32", "uint32")
+    return target.bfloat_pairs and {*inputs, sums} == {"bfloat16"}
 
 
 class GemmWord(IntEnum):

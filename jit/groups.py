@@ -22,21 +22,13 @@ from collections.abc import Sequence
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element, element
+from tensorop.jit.gemm_abi import BYTES
 from tensorop.jit.instructions import vector_type
-from tensorop.jit.target import Target
 from tensorop.jit.types import BFLOAT
 
-BYTES = ("int8", "uint8")
 HIGHEST = 0x80808080 - (1 << 32)  # the highest bit of each byte of an int32
 COLUMNS = 4  # whose sums are a vector
 UNROLL = 4  # steps of K whose sums of columns are apart, so that they need not wait
-
-
-def multiplies(target: Target, inputs: Sequence[str], sums: str) -> bool:
-    """Whether a target has an instruction for groups of these dtypes."""
-    if set(inputs) <= set(BYTES):
-        return target.byte_quads and sums in ("int32", "uint32")
-    return target.bfloat_pairs and {*inputs, sums} == {"bfloat16"}
 
 
 def grouped(code: Code, sums: Element, lanes: int, inputs: tuple[str, ...]) -> Arithmetic:

@@ -13,7 +13,7 @@ whose inputs are bytes, and its out is not, is always one of groups.
 from __future__ import annotations
 
 from tensorop.ir import DimType, TensorOp
-from tensorop.jit.groups import BYTES, multiplies
+from tensorop.jit.gemm_abi import BYTES, multiplies
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import LONGEST
 from tensorop.schedule import Axis

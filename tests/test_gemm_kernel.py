@@ -16,9 +16,15 @@ from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, masks_stores
+from tensorop.jit.gemm_abi import (
+    BYTES,
+    GemmKernel,
+    GemmWord,
+    masks_rows,
+    masks_stores,
+    multiplies,
+)
 from tensorop.jit.generate import generate
-from tensorop.jit.groups import BYTES, multiplies
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
