@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 ARGUMENTS = ("in0:", "in1:", "out:", "aux:", "scalars", "scratch:")  # after the prepared plan
-FUNCTIONS = ["entry.python", "entry.data", "entry.set_main", "entry.foreign"]
+FUNCTIONS = ["entry.python", "entry.data", "entry.set_main", "entry.foreign", "entry.plan"]
+FUNCTIONS += ["entry.main_thread", "entry.poll"]
 ABANDONED_TEXT = "the process forked in the middle of this call, so its result is incomplete"
 DATA_AT = object.__basicsize__  # PyArrayObject: the object's header, then the data pointer
 
@@ -70,7 +71,8 @@ class Foreign:
     PLAN_AT = 12  # and to a plan (`jit/vectorcall.py`)
     SCOPED = 13  # the context variable of the threads in force, None where it is the process's
     THREADS = 14  # number, this one: Python's own object for it
-    WORDS = 15
+    PLAN = 15  # the code that knows calls of plans, 0 until there is such
+    WORDS = 16
 
 
 _OBJECTS = (np.ndarray, None, TypeError, RuntimeError)  # in the order of `Foreign`

@@ -22,22 +22,35 @@ from tensorop.jit.records import function, null, symbol, words
 from tensorop.jit.target import Target
 
 TYPE_AT = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)  # the last field of a header
+ITEMS_AT = object.__basicsize__ + 8  # of a tuple
 _USAGE = "launch takes a prepared plan, in0, in1, out, aux, scalars and scratch"
 _POLL_NANOSECONDS = 10_000_000
 
 
 def emit_python(module: ir.Module, target: Target) -> None:
     """Write the built-in's functions into a module that has the plain entries."""
-    main = ir.GlobalVariable(module, WORD, "main_thread")
+    main, table = _declare_words(module)
     main.initializer = ir.Constant(WORD, 0)
-    table = ir.GlobalVariable(module, ir.ArrayType(WORD, Foreign.WORDS), "foreign")
     table.initializer = ir.Constant(table.value_type, None)
-    code, _ = function(module, target, "entry.foreign")
-    code.finish(code.builder.ptrtoint(symbol("foreign"), WORD))
+    for name in ("foreign", "main_thread"):
+        code, _ = function(module, target, f"entry.{name}")
+        code.finish(code.builder.ptrtoint(symbol(name), WORD))
     _emit_set_main(module, target)
     _emit_data(module, target)
     _emit_poll(module, target)
     _emit_python(module, target)
+    _emit_plan(module, target)
+
+
+def declare_entries(module: ir.Module) -> None:
+    """Let the code of another module use what `run_prepared` and `foreign` need of this one's."""
+    _declare_words(module)
+    ir.Function(module, ir.FunctionType(WORD, [POINTER]), "entry.poll")
+
+
+def _declare_words(module: ir.Module) -> tuple[ir.GlobalVariable, ir.GlobalVariable]:
+    main = ir.GlobalVariable(module, WORD, "main_thread")
+    return main, ir.GlobalVariable(module, ir.ArrayType(WORD, Foreign.WORDS), "foreign")
 
 
 def foreign(code: Code, what: int) -> Value:
@@ -110,6 +123,37 @@ def _emit_python(module: ir.Module, target: Target) -> None:
     none = foreign(code, Foreign.NONE)
     code.call("Py_IncRef", VOID, [none])
     code.finish(none)
+
+
+def _emit_plan(module: ir.Module, target: Target) -> None:
+    """What stands before a plan, as PEP 590 has it: the code that knows its calls, if that is
+    loaded (`jit/warm_code.py`), else its other callable."""
+    code, arguments = function(
+        module, target, "entry.plan", "plan", "given", "count:", "keywords", result=POINTER
+    )
+    plan, given, count, keywords = arguments
+    known = foreign(code, Foreign.PLAN)
+    with code.when(code.builder.not_(null(code, known))):
+        code.builder.ret(code.builder.jump_to(POINTER, known, arguments))
+    own = own_pair(code, plan, Foreign.PLAN_AT)
+    with code.when(null(code, own)):  # the garbage collector has cleared it
+        gone = text(module, "plan_gone", "this plan is being destroyed")
+        raise_error(code, Foreign.RUNTIME_ERROR, gone)
+    other = [code.pointer(own, 1), given, argument_count(code, count), keywords]
+    code.finish(code.call("PyObject_Vectorcall", POINTER, other))
+
+
+def own_pair(code: Code, owner: Value, where: int) -> Value:
+    """The items of the pair (key, other callable) in a slot of an object; null: there is none."""
+    at = code.word(symbol("foreign"), where)
+    pair = code.pointer(code.at(owner, at), 0)
+    nothing = ir.Constant(POINTER, None)
+    return code.builder.select(null(code, pair), nothing, code.at(pair, ITEMS_AT))
+
+
+def argument_count(code: Code, count: Value) -> Value:
+    """Without the flag that may be in it."""
+    return code.builder.and_(count, code.int(2**63 - 1))
 
 
 def _take_arguments(code: Code, given: Value, values: Value, count: int) -> None:

@@ -19,21 +19,21 @@ from tensorop.jit.guard import lock, take_too
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target
 
-_machines: dict[tuple[Target, bool], llvm.TargetMachine] = {}
+_machines: dict[tuple[Target, bool, bool], llvm.TargetMachine] = {}
 _engines: list[llvm.ExecutionEngine] = []  # code loaded by LLVM is immortal
 
 
-def _machine(target: Target, independent: bool = True) -> llvm.TargetMachine:
-    """independent: of the position, as the blocks of an arena are."""
-    if (target, independent) not in _machines:
+def _machine(target: Target, independent: bool = True, plain: bool = False) -> llvm.TargetMachine:
+    """independent: of the position, as the blocks of an arena are. plain: without optimisation."""
+    key = target, independent, plain
+    if key not in _machines:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         model = {"reloc": "pic", "codemodel": "small"} if independent else {}
-        made = llvm.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, **model
+        _machines[key] = llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=0 if plain else 2, **model
         )
-        _machines[target, independent] = made
-    return _machines[target, independent]
+    return _machines[key]
 
 
 def parse(module: ir.Module, target: Target) -> llvm.ModuleRef:
@@ -50,11 +50,13 @@ def assembly(module: ir.Module, target: Target) -> str:
         return str(_machine(target).emit_assembly(parsed))
 
 
-def _compiled(module: ir.Module, target: Target, independent: bool = True) -> bytes:
+def _compiled(
+    module: ir.Module, target: Target, independent: bool = True, plain: bool = False
+) -> bytes:
     """An object file. The parsed module is closed here and not left to be collected: an interrupt
     that comes meanwhile would be lost with it."""
     with parse(module, target) as parsed:
-        return bytes(_machine(target, independent).emit_object(parsed))
+        return bytes(_machine(target, independent, plain).emit_object(parsed))
 
 
 def leaf_code(kernel: Kernel, target: Target) -> tuple[int, bytes]:
@@ -72,14 +74,14 @@ def leaf_code(kernel: Kernel, target: Target) -> tuple[int, bytes]:
     return functions[kernel.name], code
 
 
-def linked_code(module: ir.Module, target: Target) -> Linked:
+def linked_code(module: ir.Module, target: Target, plain: bool) -> Linked:
     """The code of a module that may call functions of the process."""
-    return link(_compiled(module, target))
+    return link(_compiled(module, target, plain=plain))
 
 
-def object_code(module: ir.Module, target: Target) -> bytes:
+def object_code(module: ir.Module, target: Target, plain: bool) -> bytes:
     """An object file for `load_object`."""
-    return _compiled(module, target, independent=False)
+    return _compiled(module, target, independent=False, plain=plain)
 
 
 def load_object(

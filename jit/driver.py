@@ -11,11 +11,13 @@ some nanoseconds a kernel call. It returns 0, or the reason for which the call w
     driver.chain   a share's part of the flat iteration space of nested loops
     driver.poll    cancelled? time to look for signals?
 
-The functions live in one module with those of the team; they call each other by name.
+They live in one module with the entries of `jit/entry_code.py`. The team's code is loaded when a
+plan first wants it, and the driver finds it by the team's own words.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,19 +26,21 @@ from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import CallRecord, Frame, Node
-from tensorop.jit.builder import POINTER, VOID, WORD, Code, Integer, Value
+from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Integer, Value
 from tensorop.jit.records import cell, copy_words, function, null, return_if, words
 from tensorop.jit.slots import AxisSlot, NodeKind, Role, When
 from tensorop.jit.target import Target
+from tensorop.jit.team_support import TeamCode, in_process
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region
 _MOVE_WORDS = 3
 
 
-def emit_driver(module: ir.Module, target: Target, *, team: bool) -> None:
-    """Write the driver's functions into a module; `team`: the module has those of the team too."""
+def emit_driver(module: ir.Module, target: Target) -> None:
+    """Write the driver's functions into a module."""
+    _emit_clock(module, target)
     _emit_run(module, target)
-    _emit_region(module, target, team)
+    _emit_region(module, target)
     _emit_spans(module, target)
     _emit_share(module, target)
     _emit_chain(module, target)
@@ -216,16 +220,19 @@ def _call_kernel(code: Code, node: Value, frame: Value) -> None:
 # regions
 
 
-def _emit_region(module: ir.Module, target: Target, team: bool) -> None:
+def _emit_region(module: ir.Module, target: Target) -> None:
     code, (node, frame) = function(module, target, "driver.region", "node", "frame")
     spans = words(code, MAX_DEPTH + 1)
     code.call("driver.spans", WORD, [node, frame, spans])
     role = code.word(frame, Frame.ROLE)
-    if team:
-        with code.when(code.equal(role, Role.CALLER)):
-            members = code.pointer(code.pointer(frame, Frame.CALL), CallRecord.TEAM)
-            with code.when(code.nonzero(code.call("team.acquire", WORD, [members, node, frame]))):
-                code.leave(code.call("team.region", WORD, [members, node, frame, spans]))
+    with code.when(code.equal(role, Role.CALLER)):
+        team = code.pointer(code.pointer(frame, Frame.CALL), CallRecord.TEAM)
+        with code.when(code.builder.not_(null(code, team))):
+            acquire = code.pointer(team, TeamCode.ACQUIRE)
+            run = code.pointer(team, TeamCode.REGION)
+            acquired = code.call_address(acquire, WORD, [team, node, frame])
+            with code.when(code.nonzero(acquired)):
+                code.leave(code.call_address(run, WORD, [team, node, frame, spans]))
     with code.loop(code.word(node, Node.SHARES)) as share:
         alone = [node, frame, spans, share, code.max(role, Role.OWNER)]
         return_if(code, code.call("driver.share", WORD, alone))
@@ -303,6 +310,18 @@ def _emit_chain(module: ir.Module, target: Target) -> None:
 
 
 # interruption
+
+
+def _emit_clock(module: ir.Module, target: Target) -> None:
+    """`system.clock`: nanoseconds of the monotonic clock."""
+    code, _ = function(module, target, "system.clock")
+    if hasattr(time, "CLOCK_MONOTONIC") and in_process("clock_gettime"):
+        now = words(code, 2)
+        code.call("clock_gettime", INT32, [ir.Constant(INT32, time.CLOCK_MONOTONIC), now])
+        seconds, rest = code.word(now, 0), code.word(now, 1)
+        code.finish(code.add(code.mul(seconds, 1_000_000_000), rest))
+    else:  # Windows
+        code.finish(code.mul(code.call("GetTickCount64", WORD, []), 1_000_000))
 
 
 def _emit_poll(module: ir.Module, target: Target) -> None:

@@ -1,6 +1,6 @@
 """The entries from Python into the driver.
 
-`machine()` loads the driver and the team, or compiles them, once a process, and gives:
+`machine()` loads the driver, or compiles it, once a process, and gives:
 
 - `launch(prepared, in0, in1, out, aux, scalars, scratch)`: run a prepared plan. Every argument but
   the first is an array (its data address is taken) or an address. It is a generated built-in
@@ -21,8 +21,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from functools import cached_property, lru_cache, partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,19 +30,16 @@ import numpy as np
 from _cffi_backend import FFI
 
 from tensorop.jit import builtin
-from tensorop.jit.front import OWN_AT, stand_before
-from tensorop.jit.library import load_linked
+from tensorop.jit.background import Task
+from tensorop.jit.library import Block, load_linked
 from tensorop.jit.target import current_target
-from tensorop.jit.team_support import supported
+from tensorop.jit.team_support import FROM_DRIVER, supported
 from tensorop.jit.vectorcall import Vectorcalled, vectorcalled
-from tensorop.jit.warm import FUNCTIONS as WARM_FUNCTIONS
 from tensorop.jit.warm import array_api
+from tensorop.jit.warm_entry import WarmEntry, word
 
 _LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
-_WARM = (
-    "warm($module, operands, out, alpha=1, beta=0, /)\n--\n\n"
-    "Run a call that was seen before, else return None."
-)
+_ffi = FFI()
 
 Operand: TypeAlias = "np.ndarray[Any, Any] | int"
 
@@ -63,28 +60,64 @@ class Launch(Protocol):
     ) -> None: ...
 
 
-class Warm(NamedTuple):
-    """The function that runs calls it has seen before, the address of its table, what makes
-    subclasses whose instances, plans, do the same (`jit/vectorcall.py`), and what fills a word of
-    `builtin.Foreign`."""
+class Machine:
+    """The driver's code, and what is loaded beside it once it is wanted.
 
-    run: Callable[..., Any]
-    table: int
-    plan: Callable[[str, type], Vectorcalled | None]
-    tell: Callable[[int, int], None]
-
-
-class Machine(NamedTuple):
-    """The driver's code: its entries, and the address of the team (0: there is none).
-
-    warm: the built-in functions of `jit/warm_code.py` and their table, if there are any.
+    launch, launch_plain, execute: its entries, see above. plans: makes subclasses whose instances,
+    plans, are called without Python (`jit/vectorcall.py`), None where there can be none.
     """
 
     launch: Launch
     launch_plain: Launch
     execute: Callable[[int], int]
-    team: int
-    warm: Warm | None = None
+    plans: Callable[[str, type], Vectorcalled | None] | None = None
+    _warm: WarmEntry | None = None
+
+    def __init__(self, content: bytes) -> None:
+        """content: of the driver's block."""
+        functions, api = _python()
+        names = ["entry.execute", "entry.launch", "entry.prepare", *FROM_DRIVER]
+        names += builtin.FUNCTIONS if functions else []
+        self._at = at = _driver().load(content, names, functions)
+        self.execute = _ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])
+        entry = _ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"])
+        self.launch = self.launch_plain = _plain(entry)
+        if not functions:
+            return
+        builtin.know(word(at["entry.foreign"]), *(api or (0, 0)))
+        if not builtin.reads_arrays(_ffi.cast("intptr_t(*)(intptr_t)", at["entry.data"])):
+            return
+        builtin.follow_main_thread(_ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
+        self.launch = builtin.make("launch", at["entry.python"], _LAUNCH)
+        if api:
+            self.plans, self._warm = self._plans, WarmEntry(functions, at)
+
+    def _plans(self, name: str, base: type) -> Vectorcalled | None:
+        plans = vectorcalled(name, base, self._at["entry.plan"])
+        if plans is not None:
+            builtin.tell(word(self._at["entry.foreign"]), builtin.Foreign.PLAN_AT, plans.own_at)
+        return plans
+
+    @property
+    def warm(self) -> WarmEntry | None:
+        """What runs calls that were seen before; None where nothing can."""
+        return self._warm
+
+    @property
+    def team(self) -> int:
+        """The address of the team, loaded when it is first asked for; 0: there is none."""
+        with _lock:
+            return self._team if supported() else 0
+
+    @cached_property
+    def _team(self) -> int:
+        outside = {name: self._at[name] for name in FROM_DRIVER}
+        functions = ["team.address", "team.forked"]
+        at = load_linked(_team_module, current_target(), functions, outside, "team", plain=True)
+        address = word(at["team.address"])
+        forked = _ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
+        os.register_at_fork(after_in_child=lambda: forked(address))
+        return address
 
 
 # Held while compiling and taken before a fork, so that no child inherits it from a thread that it
@@ -102,60 +135,57 @@ def machine() -> Machine:
         return _machine()
 
 
+def begin() -> None:
+    """Compile the driver on another thread, unless it is on disk: it will be wanted soon."""
+    with _lock:
+        _code()
+
+
+@lru_cache(maxsize=1)
+def _code() -> bytes | Task[bytes]:
+    """The driver's code, from disk or under way."""
+    kept = _driver().kept()
+    return Task(_driver().compiled) if kept is None else kept
+
+
 @lru_cache(maxsize=1)
 def _machine() -> Machine:
-    target, team, functions = current_target(), supported(), builtin.python_functions()
-    python = bool(functions)
-    names = ["entry.execute", "entry.launch"]
-    names += ["team.address", "team.forked"] if team else []
-    names += builtin.FUNCTIONS if python else []
-    api = array_api() if python else None
-    names += WARM_FUNCTIONS if api else []
-    warm = api is not None
-    what = (
-        f"driver {team} {python} {warm} for {sys.version} {object.__basicsize__} {np.__version__}"
-    )
-
-    def generate() -> Any:
-        # Imported when it has to be compiled: see `jit/library.py`.
-        from tensorop.jit.entry_code import driver_module
-
-        return driver_module(target, team=team, python=python, warm=warm)
-
-    at = load_linked(generate, target, names, outside=functions, what=what)
-    ffi = FFI()
-    execute = ffi.cast("int64_t(*)(intptr_t)", at["entry.execute"])
-    launch_plain = _plain(
-        ffi.cast("int64_t(*)(" + "intptr_t," * 6 + "intptr_t)", at["entry.launch"])
-    )
-    launch, known = launch_plain, None
-    if python:
-        table = int(ffi.cast("intptr_t(*)(void)", at["entry.foreign"])())
-        builtin.know(table, *(api or (0, 0)))
-    if python and builtin.reads_arrays(ffi.cast("intptr_t(*)(intptr_t)", at["entry.data"])):
-        builtin.follow_main_thread(ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
-        launch = builtin.make("launch", at["entry.python"], _LAUNCH)
-        if api:
-            places = int(ffi.cast("intptr_t(*)(void)", at["entry.warm_table"])())
-            run = builtin.make("warm", at["entry.warm"], _WARM)
-            tell = partial(builtin.tell, table)
-            known = Warm(run, places, partial(_plans, at["entry.plan"], tell), tell)
-            tell(builtin.Foreign.FUNCTION_AT, OWN_AT)
-            stand_before(at["entry.function"])
-    address = int(ffi.cast("intptr_t(*)(void)", at["team.address"])()) if team else 0
-    if team:
-        forked = ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
-        os.register_at_fork(after_in_child=lambda: forked(address))
-    return Machine(launch, launch_plain, execute, address, known)
+    code = _code()
+    if isinstance(code, bytes):
+        return Machine(code)
+    made = Machine(code.result())
+    if made.warm is not None:
+        made.warm.begin()  # which will be wanted next
+    return made
 
 
-def _plans(
-    code: int, tell: Callable[[int, int], None], name: str, base: type
-) -> Vectorcalled | None:
-    plans = vectorcalled(name, base, code)
-    if plans is not None:
-        tell(builtin.Foreign.PLAN_AT, plans.own_at)
-    return plans
+@lru_cache(maxsize=1)
+def _python() -> tuple[dict[str, int], tuple[int, int] | None]:
+    """`builtin.python_functions` and, where there are such, `warm.array_api`."""
+    functions = builtin.python_functions()
+    return functions, array_api() if functions else None
+
+
+@lru_cache(maxsize=1)
+def _driver() -> Block:
+    python = bool(_python()[0])
+    what = f"driver {python} for {sys.version} {object.__basicsize__} {np.__version__}"
+    return Block(partial(_driver_module, python), current_target(), what)
+
+
+# The generators are imported when something has to be compiled: see `jit/library.py`.
+
+
+def _driver_module(python: bool) -> Any:
+    from tensorop.jit.entry_code import driver_module
+
+    return driver_module(current_target(), python=python)
+
+
+def _team_module() -> Any:
+    from tensorop.jit.team import team_module
+
+    return team_module(current_target())
 
 
 def _plain(call: Callable[..., int]) -> Launch:

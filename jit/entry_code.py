@@ -12,27 +12,20 @@ from tensorop.jit.driver import emit_driver
 from tensorop.jit.records import cell, copy_words, function, null, words
 from tensorop.jit.slots import Slot
 from tensorop.jit.target import Target
-from tensorop.jit.team import emit_system, emit_team
-from tensorop.jit.warm_code import emit_warm
 
 _TENSORS = (Slot.IN0, Slot.IN1, Slot.OUT, Slot.AUX)
 _SCRATCH = (Slot.PACK0, Slot.PACK1, Slot.SPARE0, Slot.SPARE1)
 
 
-def driver_module(target: Target, *, team: bool, python: bool, warm: bool = False) -> ir.Module:
-    """The module of the driver, the team and the entries."""
+def driver_module(target: Target, *, python: bool) -> ir.Module:
+    """The module of the driver and the entries."""
     module = ir.Module("driver")
-    emit_system(module, target)
-    emit_driver(module, target, team=team)
-    if team:
-        emit_team(module, target)
+    emit_driver(module, target)
     _emit_execute(module, target)
     _emit_prepare(module, target)
     _emit_launch(module, target)
     if python:
         emit_python(module, target)
-    if warm:
-        emit_warm(module, target)
     _hurry(module)
     return module
 
@@ -40,12 +33,7 @@ def driver_module(target: Target, *, team: bool, python: bool, warm: bool = Fals
 # What every call runs through. The rest runs once a region or less, or waits.
 _HOT = frozenset(
     {"driver.run", "driver.chain", "entry.execute", "entry.prepare", "entry.launch", "entry.python"}
-    | {"entry.warm", "entry.function", "entry.plan"}
-    | {
-        f"warm.{name}"
-        for name in ("find", "has_threads", "lies_as", "matches", "overlaps", "serve")
-    }
-    | {"warm.take"}
+    | {"entry.plan"}
 )
 
 

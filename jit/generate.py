@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from importlib import import_module
 
 from llvmlite import ir
 
-from tensorop.jit import batch, copy, gemm, interleave, items, stream_loops, tiny, touch
-from tensorop.jit.batch_abi import BatchKernel, ItemsKernel
-from tensorop.jit.copy_abi import CopyKernel
-from tensorop.jit.gemm_abi import GemmKernel
-from tensorop.jit.interleave_abi import InterleaveKernel
 from tensorop.jit.kernel import Kernel
-from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import Target
-from tensorop.jit.tiny_abi import TinyKernel
-from tensorop.jit.touch_abi import TouchKernel
 
-_GENERATORS: dict[type, Callable[[Any, Target], ir.Module]] = {
-    BatchKernel: batch.generate,
-    CopyKernel: copy.generate,
-    GemmKernel: gemm.generate,
-    InterleaveKernel: interleave.generate,
-    ItemsKernel: items.generate,
-    StreamKernel: stream_loops.generate,
-    TinyKernel: tiny.generate,
-    TouchKernel: touch.generate,
+# A process compiles few kinds of kernels, and each generator takes milliseconds to import.
+_GENERATORS = {
+    "BatchKernel": "batch",
+    "CopyKernel": "copy",
+    "GemmKernel": "gemm",
+    "InterleaveKernel": "interleave",
+    "ItemsKernel": "items",
+    "StreamKernel": "stream_loops",
+    "TinyKernel": "tiny",
+    "TouchKernel": "touch",
 }
 
 
@@ -38,8 +30,9 @@ def generate(kernel: Kernel, target: Target) -> ir.Module:
     ValueError
         No code can be made for the description.
     """
-    known = _GENERATORS.get(type(kernel))
+    known = _GENERATORS.get(type(kernel).__name__)
     if known is not None:
-        return known(kernel, target)
-    module: ir.Module = kernel.generate(target)  # type: ignore[attr-defined]
+        module: ir.Module = import_module(f"{__package__}.{known}").generate(kernel, target)
+    else:
+        module = kernel.generate(target)  # type: ignore[attr-defined]
     return module

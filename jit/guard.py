@@ -18,7 +18,7 @@ _taken: tuple[Any, ...] = ()
 
 
 def take_too(inner: Any) -> None:
-    """Take another lock, too, that is only waited for while this one is held."""
+    """Take another lock, too, of which no holder waits for this one."""
     _inside.append(inner)
 
 
@@ -30,9 +30,11 @@ def run_in_child(action: Callable[[], None]) -> None:
 def _before() -> None:
     global _taken
     lock.acquire()
-    _taken = tuple(_inside)
-    for inner in _taken:
-        inner.acquire()
+    taken: list[Any] = []
+    while len(taken) < len(_inside):  # who holds the last one may have added another
+        _inside[len(taken)].acquire()
+        taken.append(_inside[len(taken)])
+    _taken = tuple(taken)
 
 
 def _after() -> None:

@@ -262,6 +262,13 @@ class Builder(ir.IRBuilder):
         text = f"call {written(result)} {callee.get_reference()}({given})"
         return self._effect(text) if isinstance(result, ir.VoidType) else self.define(result, text)
 
+    def jump_to(self, result: ir.Type, callee: Value, arguments: Sequence[Value]) -> Instruction:
+        """As `call_as` of what takes the same arguments and gives the same result as this function,
+        which returns it at once: needs no place on the stack."""
+        given = ", ".join(map(_operand, arguments))
+        text = f"tail call {written(result)} {callee.get_reference()}({given})"
+        return self.define(result, text)
+
     def branch(self, target: ir.Block) -> Instruction:
         return self._end(f"br label {target.get_reference()}")
 

@@ -16,15 +16,16 @@ import ctypes
 import marshal
 import struct
 import sys
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorop.debug import Level, wants
 from tensorop.errors import whole
 from tensorop.jit import store
 from tensorop.jit.arena import Arena, Linked
-from tensorop.jit.guard import lock, run_in_child
+from tensorop.jit.guard import lock, run_in_child, take_too
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target, current_target
 
@@ -36,6 +37,9 @@ _addresses: dict[Hashable, int] = {}
 _kept: dict[str, int] = {}  # by what the store knows them as
 _arena = Arena()
 run_in_child(_arena.abandon)
+# Held where a thread imports generators: a child forked meanwhile would wait for it for ever.
+_making = threading.RLock()
+take_too(_making)
 _START = struct.Struct("<q")  # where the function begins, before a kernel's code
 
 
@@ -91,7 +95,7 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
         keeps = type(kernel).__module__.startswith(__package__) and not wants(Level.IR)
         if not _has_arena():
             name = kernel.name
-            return _load_object(lambda: _generate(kernel, target), target, [name], {}, "")[name]
+            return load_linked(lambda: _generate(kernel, target), target, [name])[name]
         what = _what(repr(kernel), target)
         if keeps and what in _kept:
             return _kept[what]
@@ -138,34 +142,74 @@ def load_linked(
     generate: Callable[[], ir.Module],
     target: Target,
     names: Sequence[str],
-    *,
     outside: Mapping[str, int] | None = None,
     what: str = "",
+    *,
+    plain: bool = False,
 ) -> dict[str, int]:
-    """Compile code that may call functions of the process; returns the addresses of `names`.
+    """Load or compile code that may call functions of the process; returns the addresses of
+    `names`. outside: as of `Block.load`; the others as of `Block`."""
+    block = Block(generate, target, what, plain)
+    return block.load(block.kept() or block.compiled(), names, outside or {})
 
-    Parameters
-    ----------
-    generate : callable
-        Makes the module, if it has to be compiled.
-    outside : dict of str to int, optional
-        Addresses of functions that the process has, but perhaps does not export.
-    what : str
-        Describes the code, so that it can be kept on disk; it is not where this is empty.
+
+class Block(NamedTuple):
+    """Code that may call functions of the process.
+
+    generate: makes the module, if it has to be compiled. what: describes the code, so that it can
+    be kept on disk; it is not where this is empty. plain: it is to be compiled fast, not to be
+    fast.
     """
-    what = what and f"{target!r}\n{what}"
-    with lock:
-        if not (_has_arena() and target.triple.startswith("x86_64")):
-            return _load_object(generate, target, names, outside or {}, what)
-        kept = store.load(what) if what else None
-        if kept is not None:
-            linked = Linked(*marshal.loads(kept))
+
+    generate: Callable[[], ir.Module]
+    target: Target
+    what: str = ""
+    plain: bool = False
+
+    @property
+    def _key(self) -> str:
+        return f"{self.target!r}\n{self.what}"
+
+    @property
+    def _is_linked(self) -> bool:
+        """By us, not by LLVM."""
+        return _has_arena() and self.target.triple.startswith("x86_64")
+
+    def kept(self) -> bytes | None:
+        """What is on disk of it."""
+        return store.load(self._key) if self.what else None
+
+    def compiled(self) -> bytes:
+        """The same, made now. Any thread may ask, while others do."""
+        with _making:
+            compiler, module = _compiler(), self.generate()
+        if self._is_linked:
+            content = marshal.dumps(tuple(compiler.linked_code(module, self.target, self.plain)))
         else:
-            linked = _compiler().linked_code(generate(), target)
-            if what:
-                store.save(what, marshal.dumps(tuple(linked)))
-        base = _place(linked, outside or {})
-        return {name: base + linked.functions[name] for name in names}
+            content = compiler.object_code(module, self.target, self.plain)
+        if self.what:
+            store.save(self._key, content)
+        return content
+
+    def load(
+        self, content: bytes, names: Sequence[str], outside: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Put what `kept` or `compiled` gave where it can run; the addresses of functions.
+
+        Parameters
+        ----------
+        outside : dict of str to int
+            Addresses of what the process has, but perhaps does not export.
+        """
+        with lock:
+            if not self._is_linked:
+                loaded: dict[str, int] = _compiler().load_object(
+                    content, self.target, names, outside
+                )
+                return loaded
+            linked = Linked(*marshal.loads(content))
+            base = _place(linked, outside)
+            return {name: base + linked.functions[name] for name in names}
 
 
 def _has_arena() -> bool:
@@ -189,20 +233,3 @@ def _place(linked: Linked, outside: Mapping[str, int]) -> int:
 def _function(name: str) -> int:
     """The address of a function that the process exports."""
     return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
-def _load_object(
-    generate: Callable[[], ir.Module],
-    target: Target,
-    names: Sequence[str],
-    outside: Mapping[str, int],
-    what: str,
-) -> dict[str, int]:
-    """`load_linked` by LLVM's own loader."""
-    code = store.load(what) if what else None
-    if code is None:
-        code = _compiler().object_code(generate(), target)
-        if what:
-            store.save(what, code)
-    loaded: dict[str, int] = _compiler().load_object(code, target, names, outside)
-    return loaded

@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import platform
 import signal
-import time
 from enum import IntEnum
 
 from llvmlite import ir
 
 from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
-from tensorop.jit.records import cell, function, null, return_if, symbol, words
+from tensorop.jit.records import cell, function, return_if, symbol, words
 from tensorop.jit.slots import Role
 from tensorop.jit.target import Target
-from tensorop.jit.team_support import FUTEX, in_process
+from tensorop.jit.team_support import FUTEX, TeamCode
 
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT, FUTEX_WAKE | FUTEX_PRIVATE_FLAG
 
@@ -58,19 +57,13 @@ class Team(IntEnum):
     WORKERS = 49  # how many there are
     REFUSED = 50  # 1 when the system refused to create one: no further attempts
     EPOCH = 51  # how many forks lie between this process and the first one
+    ACQUIRE = TeamCode.ACQUIRE  # where the code is that the driver calls
+    REGION = TeamCode.REGION
     WORDS = 56
 
 
-def emit_system(module: ir.Module, target: Target) -> None:
-    """`system.clock`: nanoseconds of the monotonic clock; `system.pause`: a breath in a spin."""
-    code, _ = function(module, target, "system.clock")
-    if hasattr(time, "CLOCK_MONOTONIC") and in_process("clock_gettime"):
-        now = words(code, 2)
-        code.call("clock_gettime", INT32, [ir.Constant(INT32, time.CLOCK_MONOTONIC), now])
-        seconds, rest = code.word(now, 0), code.word(now, 1)
-        code.finish(code.add(code.mul(seconds, 1_000_000_000), rest))
-    else:  # Windows
-        code.finish(code.mul(code.call("GetTickCount64", WORD, []), 1_000_000))
+def _emit_pause(module: ir.Module, target: Target) -> None:
+    """`system.pause`: a breath in a spin."""
     code, _ = function(module, target, "system.pause", result=VOID)
     family = target.triple.split("-")[0]
     if family == "x86_64":
@@ -80,15 +73,20 @@ def emit_system(module: ir.Module, target: Target) -> None:
     code.finish()
 
 
-def emit_team(module: ir.Module, target: Target) -> None:
-    """Write the team and its functions into a module that has the driver's."""
+def team_module(target: Target) -> ir.Module:
+    """The module of the team and its functions. It calls `FROM_DRIVER` of the driver's module, and
+    `team.address` has to be called first, which tells the driver of the team's code."""
+    module = ir.Module("team")
     team = ir.GlobalVariable(module, ir.ArrayType(WORD, Team.WORDS), "team")
     team.initializer, team.align = ir.Constant(team.value_type, None), 64
     code, _ = function(module, target, "team.address", result=POINTER)
-    code.finish(symbol("team"))
+    _emit_pause(module, target)
     _emit_futex(module, target)
     _emit_acquire(module, target)
     _emit_region(module, target)
+    for word, name in ((TeamCode.ACQUIRE, "team.acquire"), (TeamCode.REGION, "team.region")):
+        code.set_word(symbol("team"), word, code.builder.ptrtoint(symbol(name), WORD))
+    code.finish(symbol("team"))
     _emit_join(module, target)
     _emit_work(module, target)
     _emit_grow(module, target)
@@ -97,6 +95,7 @@ def emit_team(module: ir.Module, target: Target) -> None:
     _emit_enter(module, target)
     _emit_exit(module, target)
     _emit_forked(module, target)
+    return module
 
 
 def _get(code: Code, team: Value, word: Team) -> Value:
@@ -137,8 +136,6 @@ def _futex(
 def _emit_acquire(module: ir.Module, target: Target) -> None:
     """Whether the caller of a region has got the team for it."""
     code, (team, node, frame) = function(module, target, "team.acquire", "team", "node", "frame")
-    with code.when(null(code, team)):
-        code.leave(0)
     record = code.pointer(frame, Frame.CALL)
     helpers = code.less(0, code.word(record, CallRecord.WORKERS))
     with code.when(_both(code, helpers, code.less(1, code.word(node, Node.SHARES)))):

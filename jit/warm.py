@@ -23,7 +23,8 @@ MAX_RANK = 8  # dimensions that an array may have
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
 SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
-FUNCTIONS = ["entry.warm", "entry.warm_table", "entry.function", "entry.plan"]
+FUNCTIONS = ["entry.warm", "entry.warm_table", "entry.function", "warm.plan"]
+FROM_ENTRIES = ["entry.prepare", "entry.execute", "entry.poll", "system.clock"]
 _NEW_ARRAY, _AS_SCALAR, _ARRAY_TYPE, _DTYPE_TYPE = 94, 76, 2, 3  # places in numpy's table
 
 

@@ -26,6 +26,7 @@ from tensorop.jit import builtin_code
 from tensorop.jit.abi import PREPARED_WORDS, CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.builtin import Foreign
+from tensorop.jit.builtin_code import ITEMS_AT, argument_count, own_pair
 from tensorop.jit.records import cell, function, null, symbol, words
 from tensorop.jit.target import Target
 from tensorop.jit.warm import (
@@ -45,14 +46,15 @@ from tensorop.jit.warm import (
 )
 from tensorop.jit.warm_scalars import emit_number, factor, scalars_of
 
-_ITEMS_AT = object.__basicsize__ + 8  # of a tuple
 _ITEM = 8  # bytes of one
 _READABLE = 0x100  # flags of an array: aligned; with the second one, writeable
 _WRITEABLE = 0x400
 
 
-def emit_warm(module: ir.Module, target: Target) -> None:
-    """Write the function into a module that has the entries and `builtin`'s functions."""
+def warm_module(target: Target) -> ir.Module:
+    """The module of these functions; it calls `FROM_ENTRIES` of the driver's module."""
+    module = ir.Module("warm")
+    builtin_code.declare_entries(module)
     table = ir.GlobalVariable(module, ir.ArrayType(WORD, Table.WORDS), "warm_table")
     table.initializer = ir.Constant(table.value_type, None)
     code, _ = function(module, target, "entry.warm_table")
@@ -68,6 +70,7 @@ def emit_warm(module: ir.Module, target: Target) -> None:
     _emit_warm(module, target)
     _emit_function(module, target)
     _emit_plan(module, target)
+    return module
 
 
 def _count(code: Code, array: Value) -> Value:
@@ -293,7 +296,7 @@ def _emit_warm(module: ir.Module, target: Target) -> None:
         lambda: [code.pointer(given, 2), code.pointer(given, 3)],
         lambda: [nothing, nothing],
     )
-    count, items = code.sub(_length(code, operands), 1), code.at(operands, _ITEMS_AT)
+    count, items = code.sub(_length(code, operands), 1), code.at(operands, ITEMS_AT)
     with code.when(code.builder.not_(_one_or_two(code, count))):
         code.call("Py_IncRef", VOID, [none])
         code.leave(none)
@@ -310,7 +313,7 @@ def _emit_function(module: ir.Module, target: Target) -> None:
     code, (owner, given, count, keywords) = function(
         module, target, "entry.function", "self", "given", "count:", "keywords", result=POINTER
     )
-    none, own = builtin_code.foreign(code, Foreign.NONE), _own(code, owner, Foreign.FUNCTION_AT)
+    none, own = builtin_code.foreign(code, Foreign.NONE), own_pair(code, owner, Foreign.FUNCTION_AT)
     key, named = code.word(own, 0), code.builder.not_(null(code, keywords))
     by_spec = code.equal(key, code.builder.ptrtoint(none, WORD))
     other = [code.pointer(own, 1), given, count, keywords]
@@ -327,26 +330,18 @@ def _emit_function(module: ir.Module, target: Target) -> None:
 
 
 def _emit_plan(module: ir.Module, target: Target) -> None:
-    """What stands before a plan, as PEP 590 has it: a flag may be in the count."""
+    """What stands before a plan, as PEP 590 has it, behind `entry.plan`."""
     code, (plan, given, count, keywords) = function(
-        module, target, "entry.plan", "plan", "given", "count:", "keywords", result=POINTER
+        module, target, "warm.plan", "plan", "given", "count:", "keywords", result=POINTER
     )
-    none, own = builtin_code.foreign(code, Foreign.NONE), _own(code, plan, Foreign.PLAN_AT)
+    none, own = builtin_code.foreign(code, Foreign.NONE), own_pair(code, plan, Foreign.PLAN_AT)
     with code.when(null(code, own)):  # the garbage collector has cleared it
         gone = builtin_code.text(module, "plan_gone", "this plan is being destroyed")
         builtin_code.raise_error(code, Foreign.RUNTIME_ERROR, gone)
-    count = code.builder.and_(count, code.int(2**63 - 1))
+    count = argument_count(code, count)
     other = [code.pointer(own, 1), given, count, keywords]
     call, factors = [code.word(own, 0), given, count, none], ir.Constant(ir.IntType(1), 1)
     _finish_call(code, call, other, factors)
-
-
-def _own(code: Code, owner: Value, where: int) -> Value:
-    """The items of the pair (key, other callable) in a slot of an object; null: there is none."""
-    at = code.word(symbol("foreign"), where)
-    pair = code.pointer(code.at(owner, at), 0)
-    nothing = ir.Constant(POINTER, None)
-    return code.builder.select(null(code, pair), nothing, code.at(pair, _ITEMS_AT))
 
 
 def _finish_call(code: Code, call: list[Value], other: list[Value], factors: Value) -> None:
@@ -359,7 +354,7 @@ def _finish_call(code: Code, call: list[Value], other: list[Value], factors: Val
     nothing = ir.Constant(POINTER, None)
 
     def named() -> list[Value]:
-        names, total = code.at(keywords, _ITEMS_AT), _length(code, keywords)
+        names, total = code.at(keywords, ITEMS_AT), _length(code, keywords)
         with code.reduce(total, [code.int(0), out, nothing, nothing]) as each:
             matched, *values = each.values
             name = code.pointer(names, each.index)

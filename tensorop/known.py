@@ -7,10 +7,11 @@ way to another one is learnt anew when its call comes again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from tensorop.jit.warm import (
     form,
     hashed,
 )
+from tensorop.jit.warm_entry import WarmEntry
 from tensorop.runtime import Buffer, Prepared
 from tensorop.threads import follow, scoped
 
@@ -48,7 +50,9 @@ class _Known(NamedTuple):
 
 
 _records: dict[int, _Known] = {}  # by slot
+_early: dict[Any, Callable[[], None]] = {}  # learns what came before there was code to know it
 _lock = threading.Lock()
+MOST_EARLY = 256  # calls
 _PATIENCE = 1.0  # seconds
 
 
@@ -86,18 +90,25 @@ def learn(
     threads : int or None
         The number in force that the plan is for; None: it is the same for all.
     """
-    entry = machine().warm
+    warm_entry = machine().warm
     if (
-        entry is None
+        warm_entry is None
         or plan.scratch_bytes > BUFFER
         or any(len(shape) > MAX_RANK for shape, _, _ in layouts)
         or (threads is not None and threads > MOST_THREADS)
     ):
         return
+    entry = warm_entry.get()
+    how = form(makes=makes, single=single, scaled=scaled)
+    if entry is None:
+        again = partial(learn, key, layouts, plan, makes=makes, swaps=swaps, single=single)
+        again = partial(again, scaled=scaled, factor=factor, threads=threads)
+        _learn_later(warm_entry, (id(key), how, *layouts), again)
+        return
     words = np.zeros(Record.WORDS, np.int64)
     words[Record.KEY], words[Record.KEEP] = id(key), id(plan)
     words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
-    words[Record.FORM] = how = form(makes=makes, single=single, scaled=scaled)
+    words[Record.FORM] = how
     if threads is not None:
         words[Record.THREADS] = id(threads)
         _follow_threads(entry.tell)
@@ -122,11 +133,24 @@ def learn(
         _lock.release()
 
 
+def _learn_later(warm_entry: WarmEntry, what: Any, again: Callable[[], None]) -> None:
+    """Learn a call once there is code to know it."""
+    if len(_early) < MOST_EARLY:
+        _early[what] = again
+        warm_entry.when_loaded(_learn_early)
+
+
+def _learn_early() -> None:
+    with contextlib.suppress(KeyError):
+        while True:
+            _early.popitem()[1]()
+
+
 def plans_of(name: str, base: type) -> Vectorcalled | None:
     """A subclass of a class of plans whose instances run what was learnt of their keys, and else
     call another callable; None where there is no code that could."""
-    entry = machine().warm
-    return None if entry is None else entry.plan(name, base)
+    plans = machine().plans
+    return None if plans is None else plans(name, base)
 
 
 @cache
@@ -139,9 +163,11 @@ def _follow_threads(tell: Callable[[int, int], None]) -> None:
 def forget() -> None:
     """Drop all records, but for those that are being written meanwhile. They would do no harm: a
     record keeps alive what it needs."""
+    _early.clear()
     if not _records:
         return  # nor need the driver be loaded
-    entry = machine().warm
+    warm_entry = machine().warm
+    entry = None if warm_entry is None else warm_entry.get()
     if not _lock.acquire(timeout=_PATIENCE):
         return
     try:

@@ -14,6 +14,7 @@ from tensorop import executable, plan_store
 from tensorop.errors import whole
 from tensorop.executable import Executable, Planner, Single, Stage, are_too_many, threads_for
 from tensorop.ir import TensorOp
+from tensorop.jit.entry import begin
 from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
 from tensorop.runtime import run
@@ -40,6 +41,7 @@ CACHED = 8192  # operations
 
 @cache
 def _planning() -> Any:
+    begin()  # to compile what will run the plans
     from tensorop import planning
 
     return whole(planning)

@@ -117,7 +117,8 @@ def prepare(
         words[:SCALAR_WORDS] = defaults
     words[CallRecord.NODE] = node
     words[CallRecord.LONG] = long
-    words[CallRecord.TEAM] = entry.team
+    if threads > 1:
+        words[CallRecord.TEAM] = entry.team
     words[CallRecord.WORKERS] = threads - 1
     assert len(frame) == Frame.WORDS
     return Prepared(entry.launch, words.ctypes.data, scratch_bytes, (words, keep))

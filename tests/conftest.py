@@ -49,7 +49,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 def nothing_known() -> Iterator[None]:
     """No call is known to generated code, before the test or after it."""
     from tensorop import cache_clear  # not before the environment says that nothing is kept
+    from tensorop.jit.entry import machine
 
+    if (warm := machine().warm) is not None:
+        warm.wait()
     cache_clear()
     yield
     cache_clear()

@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_factors(spec: str, dtype: str) -> None:
     plan = tensorop.compile(spec, *operands)
     start = np.array(np.random.default_rng(9).integers(0, 4, plain.shape), dtype)
     known = 0
-    run = machine().warm.run
+    run = machine().warm.get().run
 
     def told(call: Any) -> Any:
         """The result, the error and what was warned of."""
@@ -267,7 +268,7 @@ def test_panels_lie_in_buffers() -> None:
     (executable,) = plan.executables
     assert executable.single(1)[0].scratch_bytes > SCRATCH
     plan(a, a), plan(a, a)
-    in_use = known._table(machine().warm.table)[Table.BUFFERS + 1 :: 2]
+    in_use = known._table(machine().warm.get().table)[Table.BUFFERS + 1 :: 2]
     assert len(in_use) == COUNT
     for busy in range(COUNT + 1):
         in_use[:busy] = 1
@@ -310,7 +311,7 @@ def test_calls_at_a_time_have_buffers_of_their_own() -> None:
     for worker in workers:
         worker.join()
     assert not wrong
-    assert not known._table(machine().warm.table)[Table.BUFFERS + 1 :: 2].any()
+    assert not known._table(machine().warm.get().table)[Table.BUFFERS + 1 :: 2].any()
 
 
 def test_matmul_and_plans_have_records_of_their_own() -> None:
@@ -371,8 +372,7 @@ def test_forgetting_while_others_call() -> None:
 
 
 def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = machine()
-    monkeypatch.setattr(known, "machine", lambda: type(entry)(*(*_fields(entry), None)))
+    monkeypatch.setattr(known, "machine", lambda: SimpleNamespace(warm=None, plans=None))
     monkeypatch.setattr("tensorop.plan._native", lambda: None)
     a = np.ones((3, 3))
     teach("ij,jk->ik", a, a)
@@ -384,14 +384,10 @@ def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None
     assert "operands" in str(inspect.signature(plan))
 
 
-def _fields(entry: Any) -> tuple[Any, ...]:
-    return entry.launch, entry.launch_plain, entry.execute, entry.team
-
-
 def test_optimize_true_is_the_default() -> None:
     a, b = array("ij", "float64", 1), array("jk", "float64", 2)
     teach("ij,jk->ik", a, b, optimize=True)
-    assert machine().warm.run(("ij,jk->ik", a, b), None) is not None
+    assert machine().warm.get().run(("ij,jk->ik", a, b), None) is not None
     chain = (a, b, array("kl", "float64", 3))
     results = [tensorop.einsum("ij,jk,kl", *chain, optimize=how) for how in (True, "auto", False)]
     for result in results:

@@ -1,0 +1,58 @@
+"""Work on a thread of its own, beside that of the caller.
+
+LLVM's work needs no GIL, so that one thread can compile while another imports and plans what the
+code is for. A `Task` is begun where its result will be wanted soon, or perhaps.
+
+The interpreter waits for such threads before it ends: LLVM must not be at work while the process is
+taken apart. Who asks for the result of what failed does the work again, and gets the error: so does
+a forked child, which has none of the threads, and whoever asks where no thread can be had.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Task(Generic[_T]):
+    """Work that is under way.
+
+    Parameters
+    ----------
+    work : callable
+    delay : float
+        Seconds after which it begins, so that it takes no turns of the GIL with what the caller is
+        about to finish.
+    """
+
+    def __init__(self, work: Callable[[], _T], delay: float = 0) -> None:
+        self._work = work
+        self._results: list[_T] = []
+        run = copy_context().run  # under the caller's settings
+        self._thread: threading.Thread | None = threading.Timer(delay, run, (self._run,))
+        try:
+            self._thread.start()
+        except RuntimeError:  # there may be no more, or the interpreter is about to end
+            self._thread = None
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except Exception:
+            return  # see `result`
+
+    def result(self) -> _T:
+        """What the work gave, waited for.
+
+        Raises
+        ------
+        Exception
+            What the work raises.
+        """
+        if self._thread is not None:
+            self._thread.join()  # which does not wait in a forked child
+        return self._results[0] if self._results else self._work()

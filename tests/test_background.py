@@ -1,0 +1,138 @@
+"""What is compiled on another thread: it is never waited for but where it is needed, and neither
+forks, nor the end of the process, nor a lack of threads are in its way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tensorop.jit.background import Task
+from tensorop.jit.entry import machine
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+knows = pytest.mark.skipif(machine().warm is None, reason="arrays are not read by generated code")
+
+FIRST = """
+import os, threading, numpy as np, tensorop
+from tensorop import known
+from tensorop.jit import entry, warm_entry
+from tensorop.jit.guard import lock
+a, b = np.ones((6, 8), "f4"), np.ones((8, 5), "f4")
+def right(): return bool((tensorop.matmul(a, b) == 8).all())
+"""
+
+
+def run(program: str, folder: Path | None = None) -> str:
+    """What a process prints whose cache is empty at first."""
+    cache = {"TENSOROP_CACHE": "0" if folder is None else "1", "TENSOROP_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST + program],
+        env={**os.environ, **cache},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_a_task_gives_what_its_work_gives() -> None:
+    caller = threading.get_ident()
+    assert Task(threading.get_ident).result() != caller
+    fails = Task(lambda: [][0])
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            fails.result()
+
+
+def test_a_task_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert Task(threading.get_ident).result() == threading.get_ident()
+
+
+@forks
+def test_a_child_does_the_work_of_a_thread_that_it_does_not_have() -> None:
+    task = Task(os.getpid, delay=0.5)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if task.result() == os.getpid() else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert task.result() == os.getpid()
+
+
+@knows
+def test_calls_that_come_before_the_code_that_knows_them() -> None:
+    program = """
+with lock:  # nothing can be loaded by another thread
+    plan = tensorop.compile("ij,jk->ik", a, b)
+    for _ in range(9):
+        plan(a, b)
+        right()
+    print(entry.machine().warm.get(), len(known._records), len(known._early))
+entry.machine().warm.wait()
+print(len(known._records), len(known._early), right(), bool((plan(a, b) == 8).all()))
+plan._python._call = None  # where Python would look
+print(plan(a, b).shape)
+"""
+    assert run(program).splitlines() == ["None 0 2", "2 0 True True", "(6, 5)"]
+
+
+@forks
+@knows
+def test_a_fork_while_something_is_compiled() -> None:
+    program = """
+warm_entry._MOMENT = 0.5  # the thread is still asleep when the process forks
+entry.begin()
+def child_is_right():
+    child = os.fork()
+    if child == 0:
+        good = right()
+        entry.machine().warm.wait()
+        os._exit(0 if good and right() and entry.machine().warm.get() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(child_is_right(), right(), child_is_right(), right())
+"""
+    assert run(program) == "0 True 0 True\n"
+
+
+@knows
+def test_the_end_of_a_process_waits_for_its_compilers(tmp_path: Path) -> None:
+    assert run("print(right())", tmp_path) == "True\n"
+    again = "print(right(), entry.machine().warm.get() is None); import sys\n"
+    again += "print('llvmlite' in sys.modules)"
+    compiles = sys.platform != "linux"
+    assert run(again, tmp_path) == f"True False\n{compiles}\n"
+
+
+@knows
+def test_without_threads_all_is_compiled_by_the_caller() -> None:
+    program = """
+def refuse(thread): raise RuntimeError("can't start new thread")
+threading.Thread.start = refuse
+print(right(), entry.machine().warm.get())
+entry.machine().warm.wait()
+print(entry.machine().warm.get() is None)
+"""
+    assert run(program) == "True None\nFalse\n"
+
+
+@pytest.mark.skipif(not machine().team, reason="no thread team here")
+def test_the_team_is_loaded_when_it_is_wanted() -> None:
+    program = """
+with tensorop.threads(1):
+    print(right(), "_team" in vars(entry.machine()))
+large = np.ones((512, 512), "f4")
+with tensorop.threads(2):
+    print(bool((tensorop.matmul(large, large) == 512).all()), "_team" in vars(entry.machine()))
+"""
+    assert run(program) == "True False\nTrue True\n"
