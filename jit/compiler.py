@@ -79,7 +79,7 @@ def linked_code(module: ir.Module, target: Target, plain: bool) -> Linked:
     return link(_compiled(module, target, plain=plain))
 
 
-def object_code(module: ir.Module, target: Target, plain: bool) -> bytes:
+def object_code(module: ir.Module, target: Target, plain: bool = False) -> bytes:
     """An object file for `load_object`."""
     return _compiled(module, target, independent=False, plain=plain)
 
