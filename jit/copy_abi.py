@@ -12,10 +12,16 @@ from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 STAGE = 1 << 16  # bytes at most of a region that is staged, with a line in front of every run
-BAND = 1 << 10  # bytes of a row of a block at most (lines)
+BAND = 1 << 10, 1 << 9  # bytes and columns of a block at most (lines)
 ELSEWHERE = -1  # a digit of the place in a vector that was none of it before (digits)
 TILE_WORDS = 2  # of a tile of digits: where it begins in the source, and in the target
 RUN_WORDS = 2  # of a run of a region: its offset in the stage, and in the target
+
+
+def band_columns(size: int) -> int:
+    """Columns of a block at most, of elements of so many bytes (lines)."""
+    most, columns = BAND
+    return min(most // size, columns)
 
 
 class CopyDescriptor(IntEnum):

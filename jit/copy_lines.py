@@ -18,22 +18,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from llvmlite import ir
+
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic
 from tensorop.jit.builder import BYTE, INT32, WORD, Code, Value
-from tensorop.jit.copy_abi import BAND, CopyDescriptor
+from tensorop.jit.copy_abi import CopyDescriptor, band_columns
 from tensorop.jit.copy_across import Across
 from tensorop.jit.instructions import vector_type
 from tensorop.jit.lines import LINE
 from tensorop.jit.mover import Mover
 
-AHEAD = 32, 16  # rows further down that are asked for, at first and once more
-INT_BYTES = 4
+AHEAD = 32  # rows further down, at least, that are asked for; half as far for the second time
+PICKS = {1: (BYTE, "qi"), 2: (ir.IntType(16), "hi"), 4: (INT32, "d")}  # by their bytes
 
 
 class _Columns(NamedTuple):
-    """Columns of the block; `begun`: how many a line of the source has in front of the first, where
-    all rows begin alike, so that no row of a tile lies across lines."""
+    """Columns of the block; `begun`: how many a vector of the source that begins where a multiple
+    of its size does has in front of the first, where all rows begin alike: fewer than a strip has,
+    so that no row of a tile lies across lines."""
 
     start: Value
     stop: Value
@@ -87,7 +90,8 @@ class Lines(Across):
         code, d = self.code, CopyDescriptor
         (start, stop), (y, _) = self._block(d.X_AXIS), self._block(d.Y_AXIS)
         row = code.at(self._from(start), code.word(self.y_source, y))
-        begun = code.builder.and_(code.builder.ptrtoint(row, WORD), code.int(LINE - 1))
+        vector = self.mover.lanes * self.mover.source_bytes
+        begun = code.builder.and_(code.builder.ptrtoint(row, WORD), code.int(vector - 1))
         begun = code.builder.udiv(begun, code.int(self.mover.source_bytes))
         alike = code.nonzero(self._word(d.ROWS_ALIKE))
         return _Columns(start, stop, code.builder.select(alike, begun, code.int(0)))
@@ -170,7 +174,8 @@ class Lines(Across):
 
     def _move_carrying(self, columns: _Columns, rows: _Rows) -> None:
         code, mover, ask = self.code, self.mover, _Ask(self, columns, rows)
-        carried = _Carried(code, self.vector, mover.lanes, BAND // LINE + 2)
+        strips = band_columns(mover.source_bytes) // mover.lanes + 1  # the ends may be short
+        carried = _Carried(code, self.vector, mover.lanes, strips)
         with code.loop(rows.last, start=rows.first, step=mover.rows) as y:
             begins = code.equal(y, rows.first)
             with self._strips(columns) as strip:
@@ -218,10 +223,12 @@ class _Carried:
     def __init__(self, code: Code, vector: Arithmetic, lanes: int, strips: int) -> None:
         self.code, self.type, self.lanes = code, vector.type, lanes
         self.memory = code.stack(BYTE, strips * lanes * LINE)
-        self.ints = vector_type(INT32, LINE // INT_BYTES)
+        self.size = min(max(PICKS), vector.element.size)
+        kind, self.name = PICKS[self.size]
+        self.parts = vector_type(kind, LINE // self.size)
         self.order = code.stack(BYTE, 2 * LINE)
-        for i in range(2 * LINE // INT_BYTES):
-            code.store(INT32(i), code.at(self.order, i * INT_BYTES), INT_BYTES)
+        for i in range(2 * LINE // self.size):
+            code.store(kind(i), code.at(self.order, i * self.size), self.size)
 
     def slots(self, strip: _Strip) -> list[Value]:
         """Where the columns of a strip wait."""
@@ -231,10 +238,10 @@ class _Carried:
     def completed(self, slot: Value, value: Value, missing: Value) -> Value:
         """The line that is complete with the first `missing` bytes of a value."""
         code, cast = self.code, self.code.builder.bitcast
-        order = code.load(code.at(self.order, missing), self.ints, INT_BYTES)
-        waiting = code.load(slot, self.ints, LINE)
-        name = f"llvm.x86.avx512.vpermi2var.d.{8 * LINE}"
-        line = code.intrinsic(name, self.ints, [waiting, order, cast(value, self.ints)])
+        order = code.load(code.at(self.order, missing), self.parts, self.size)
+        waiting = code.load(slot, self.parts, LINE)
+        name = f"llvm.x86.avx512.vpermi2var.{self.name}.{8 * LINE}"
+        line = code.intrinsic(name, self.parts, [waiting, order, cast(value, self.parts)])
         return cast(line, self.type)
 
 
@@ -256,7 +263,7 @@ class _Ask:
         start = code.mul(strip.number, self.share)
         stop = code.min(code.add(start, self.share), tile)
         with code.loop(stop, start=start) as row:
-            for ahead in AHEAD:
+            for ahead in (max(AHEAD, 2 * tile), max(AHEAD, 2 * tile) // 2):
                 self._ask(code.add(code.add(y, ahead), row))
 
     def _ask(self, y: Value) -> None:

@@ -50,11 +50,11 @@ class Target(NamedTuple):
         64-bit ones: so it is with AVX2."""
         return self.vector_bytes == 32
 
-    @property
-    def shifts_lines(self) -> bool:
-        """Whether a vector is a cache line, and one instruction picks 32-bit parts of two of them,
-        in an order that is known only when it runs."""
-        return "+avx512f" in self.features
+    def shifts_lines(self, element_bytes: int) -> bool:
+        """Whether a vector is a cache line, and one instruction picks elements, or parts of them,
+        of two of them, in an order that is known only when it runs."""
+        needs = {1: "+avx512vbmi", 2: "+avx512bw"}.get(element_bytes, "+avx512f")
+        return needs in self.features
 
     def lanes(self, element_bytes: int) -> int:
         """Elements of the given size in one vector register, at least 1."""

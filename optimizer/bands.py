@@ -13,13 +13,12 @@ from math import prod
 from typing import NamedTuple
 
 from tensorop.ir import Dimension
-from tensorop.jit.copy_abi import BAND
+from tensorop.jit.copy_abi import band_columns
 from tensorop.jit.lines import LINE
 
 IN, OUT = 0, 1
 WIDE = 4 * LINE  # bytes of a row that is long
 LONG = 64 * LINE  # the same of a column
-SIZES = 4, 8, 16  # bytes of elements that can wait for the rest of their line
 
 
 class Bands(NamedTuple):
@@ -38,13 +37,12 @@ def bands(dims: Sequence[Dimension], size: int) -> Bands | None:
     >>> [d.strides for d in bands([a, b], 4).y]
     [(2000, 1)]
     """
-    if size not in SIZES:
-        return None
     rows, columns = _run(dims, IN), _run(dims, OUT)
     x: list[Dimension] = []
+    enough = size * band_columns(size)
     for d in rows:
         y = columns[: _before(columns, [*x, d])]
-        if _bytes(x, size) >= BAND or _bytes(y, size) < LONG:
+        if _bytes(x, size) >= enough or _bytes(y, size) < LONG:
             break
         x.append(d)
     y = columns[: _before(columns, x)]

@@ -19,8 +19,9 @@ from dataclasses import replace
 from math import gcd, prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.copy_abi import BAND, LARGEST_TILE, STAGE, CopyKernel, CopyMode
+from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode, band_columns
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.optimizer.bands import bands
@@ -124,14 +125,15 @@ def _blocked(
 def banded(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     """Band by band; None where the caches hold all, or there are no long rows and columns."""
     size = element(op.dtype).size
-    if not machine.target.shifts_lines or _conjugates(op) or not _goes_past_caches(op, machine):
+    if size > LINE // 4 or not machine.target.shifts_lines(size) or _conjugates(op):
         return None
-    found = bands(op.dimensions, size)
+    found = bands(op.dimensions, size) if _goes_past_caches(op, machine) else None
     if found is None:
         return None
     x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
-    kernel = CopyKernel(op.dtype, op.dtype, "lines")
-    return _blocked(op, kernel, (x, y), found.rest, (BAND // size, ROWS), threads)
+    squares = max(1, LINE // (LARGEST_TILE * size))  # whose columns are lines
+    kernel = CopyKernel(op.dtype, op.dtype, "lines", squares=squares)
+    return _blocked(op, kernel, (x, y), found.rest, (band_columns(size), ROWS), threads)
 
 
 def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:

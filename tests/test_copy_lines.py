@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorop.jit.compiler import assembly
-from tensorop.jit.copy_abi import BAND, CopyKernel
+from tensorop.jit.copy_abi import LARGEST_TILE, CopyKernel, band_columns
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.lines import LINE
@@ -18,8 +18,8 @@ from tests.stream_calls import TARGETS
 from tests.test_copy_kernel import Array, Call, D
 from tests.test_gemm_kernel import random_values
 
-SHIFTING = [found for found in TARGETS if found.values[0].shifts_lines]  # type: ignore[union-attr]
-DTYPES = ["float32", "float64", "complex64", "complex128", "int32"]
+SHIFTING = [found for found in TARGETS if found.values[0].shifts_lines(4)]  # type: ignore[union-attr]
+DTYPES = ["float32", "float64", "complex64", "complex128", "int32", "int16", "uint8", "bfloat16"]
 
 pytestmark = pytest.mark.skipif(not SHIFTING, reason="this machine does not shift lines")
 
@@ -56,8 +56,12 @@ def memory(
 
 def check_lines(dtype: str, target: Target, case: Band, end: bool) -> None:
     """Everything else in the target keeps its bytes."""
-    call = Call(CopyKernel(dtype, dtype, "lines"), target)
-    size, (row, column) = call.source.itemsize, pitches(case)
+    size = element(dtype).size
+    if not target.shifts_lines(size):
+        pytest.skip("no instruction for so small elements")
+    squares = max(1, LINE // (LARGEST_TILE * size))
+    call = Call(CopyKernel(dtype, dtype, "lines", squares=squares), target)
+    row, column = pitches(case)
     source, at = memory(
         call, Slot.IN0, D.SOURCE_SLOT, case.rows * row * size, case.shifts[0] * size, end
     )
@@ -112,11 +116,13 @@ def test_whole_lines(dtype: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", SHIFTING)
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "uint8", "int16"])
 def test_a_band_of_full_width(dtype: str, target: Target) -> None:
-    columns = BAND // element(dtype).size
+    columns = band_columns(element(dtype).size)
     for shift in range(4):
         check_lines(dtype, target, Band(150, columns, gaps=(shift, 1), shifts=(shift, shift)), True)
+    late = LINE // element(dtype).size - 1  # all rows begin so, and have one strip more
+    check_lines(dtype, target, Band(150, columns, gaps=(0, 1), shifts=(late, 2)), True)
 
 
 @pytest.mark.parametrize("target", SHIFTING)
