@@ -17,6 +17,7 @@ import numpy as np
 DType = np.dtype[Any]
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+LOOSER: tuple[Any, ...] = CASTINGS[-2:]  # what a caller may ask for where a cast is refused
 _NAMES = frozenset(
     {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -124,9 +125,10 @@ def check_casting(casting: str) -> None:
 def check_cast(what: str, source: DType, target: DType, casting: Any) -> None:
     """TypeError unless the casting rule lets `source` become `target`."""
     if not np.can_cast(source, target, casting):
+        looser = [f"casting={rule!r}" for rule in LOOSER if np.can_cast(source, target, rule)]
         raise TypeError(
             f"{what} cannot be cast from {source} to {target} under casting={casting!r}; "
-            "pass a wider dtype=, or casting='same_kind' or 'unsafe'"
+            f"pass a wider dtype=, or {' or '.join(looser)}"
         )
 
 
