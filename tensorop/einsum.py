@@ -21,7 +21,7 @@ from tensorop.dtypes import dtype_of
 from tensorop.errors import EinsumError
 from tensorop.jit.front import front
 from tensorop.path import freeze
-from tensorop.program import Array, Layout, Options
+from tensorop.program import Array, Layout, Options, check_options
 from tensorop.spec import Spec, parse_lists, sublist
 
 __all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "einsum", "layout_of"]
@@ -181,7 +181,11 @@ def contract(
     # An optimizer object may hold state: it is asked each time.
     lookup = call_for.__wrapped__ if callable(options.optimize) else call_for
     layouts = tuple(map(layout_of, arrays))
-    call: Call = lookup(spec, layouts, layout, options, threads)
+    try:
+        call: Call = lookup(spec, layouts, layout, options, threads)
+    except TypeError:
+        check_options(options)  # no cache takes a list, which is no order, either
+        raise
     first, second = scalars(call, out, alpha, beta, options.casting)
     result = call.run(arrays, target, first, second)
     if key is not None:

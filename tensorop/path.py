@@ -47,6 +47,8 @@ def freeze(optimize: Any) -> Any:
     """A hashable form of `optimize`, so that plans can be cached by it."""
     if isinstance(optimize, (list, tuple)):
         return tuple(freeze(entry) for entry in optimize)
+    if optimize.__hash__ is None:
+        _check_form(optimize)
     return optimize
 
 

@@ -22,12 +22,13 @@ from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
 from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
+from tensorop.ir import TensorOp
 from tensorop.jit.library import assembly, llvm_ir
 from tensorop.jit.target import current_target
 from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.memory import release
 from tensorop.path import freeze
-from tensorop.program import Layout, Options
+from tensorop.program import Layout, Options, check_options
 from tensorop.runnable import Runnable
 from tensorop.schedule import Call as KernelCall
 from tensorop.schedule import Pack, Schedule
@@ -172,6 +173,7 @@ class Plan:
             lines += [
                 "",
                 f"step {step.text}",
+                *_other_labels(step.op, executable.op),
                 *([f"  {executable.note}"] if executable.note else []),
             ]
             for schedule in executable.schedules:
@@ -235,6 +237,15 @@ def _calls_of_a_plan(function: Any) -> Any:
     """Let errors in a call's arguments name what was called."""
     function.__qualname__ = "Plan.__call__"
     return function
+
+
+def _other_labels(op: TensorOp, planned: TensorOp) -> list[str]:
+    """What the labels mean, where an operation that differs in nothing else was planned before."""
+    if op != planned:
+        return []
+    pairs = zip(op.dimensions, planned.dimensions, strict=True)
+    other = [f"{theirs.name} is {own.name}" for own, theirs in pairs if theirs.name != own.name]
+    return [f"  as planned before for other labels: {', '.join(other)}"] if other else []
 
 
 class _PythonCall:
@@ -365,6 +376,7 @@ def compile(
     options = Options(
         kind, casting, order, freeze(optimize), positions(conj), tune=tune, three_m=three_m
     )
+    check_options(options)
     return Plan(spec, layouts, options, threads)
 
 

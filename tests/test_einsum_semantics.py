@@ -463,9 +463,29 @@ def test_items_of_a_batched_product_do_not_interleave() -> None:
     assert np.array_equal(fortran, np.einsum("bij,bjk->bik", a, np.ones((4, 8, 3))))
 
 
-def test_order_is_a_string() -> None:
-    with pytest.raises(TypeError, match="order must be str, not int"):
-        einsum("ij->ji", np.eye(2), order=1)
+@pytest.mark.parametrize("make", [tensorop.einsum, tensorop.compile])
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"order": 1}, "order must be str, not int"),
+        ({"order": ["C"]}, "order must be str, not list"),
+        ({"casting": ["safe"]}, "casting must be str, not list"),
+        ({"optimize": {}}, "optimize must be a bool, a name"),
+    ],
+)
+def test_keywords_of_the_wrong_type(make: Any, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make("ij,jk->ik", np.eye(2), np.eye(2), **keywords)
+
+
+def test_refused_casts_say_what_would_be_permitted() -> None:
+    a = np.ones((2, 2), "int8")
+    with pytest.raises(TypeError, match=r"dtype=, or casting='unsafe'$"):
+        einsum("ij,jk->ik", a, a, dtype="uint32")
+    with pytest.raises(TypeError, match=r"dtype=, or casting='unsafe'$"):
+        tensorop.matmul(a, a, dtype="uint32")
+    with pytest.raises(TypeError, match=r"dtype=, or casting='same_kind' or casting='unsafe'$"):
+        einsum("ij,jk->ik", a, a, dtype="int32", out=np.zeros((2, 2), "int16"))
 
 
 @pytest.mark.parametrize("conj", [(False, True), [True], np.array([True, False])])

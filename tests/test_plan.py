@@ -108,6 +108,14 @@ def test_explain_says_what_is_done() -> None:
     assert "nothing is computed" in tensorop.compile("ij->ji", (4, 5)).explain()
 
 
+def test_explain_says_whose_labels_it_has() -> None:
+    tensorop.cache_clear()
+    first = tensorop.compile("ij,jk->ik", (31, 32), (32, 33)).explain()
+    assert "labels" not in first
+    other = tensorop.compile("kb,bi->ki", (31, 32), (32, 33)).explain()
+    assert "  as planned before for other labels: i is k, k is i, j is b\n" in other
+
+
 def test_a_plan_without_work_has_no_schedule() -> None:
     plan = tensorop.compile("ij->ji", (4, 5))
     assert not plan.schedules
