@@ -43,6 +43,7 @@ class Arena:
         self._base = 0  # executable address of the current chunk
         self._used = 0
         self._size = 0
+        self._process = 0  # that has the chunk to itself
 
     @staticmethod
     def available() -> bool:
@@ -82,6 +83,8 @@ class Arena:
 
     def _place(self, size: int) -> int:
         """Where so many bytes begin in the current chunk."""
+        if self._process != os.getpid():  # after a fork, parent and child share that
+            self._process, self._size, self._used = os.getpid(), 0, 0
         if self._used + size > self._size:
             try:
                 self._grow(max(_CHUNK, size))
@@ -90,10 +93,6 @@ class Arena:
         start = self._used
         self._used = -(-(start + size) // _PAGE) * _PAGE
         return start
-
-    def abandon(self) -> None:
-        """Start a new chunk with the next block: after a fork, parent and child share this one."""
-        self._size = self._used = 0
 
     def _grow(self, size: int) -> None:
         size = -(-size // _PAGE) * _PAGE

@@ -3,19 +3,22 @@
 LLVM's work needs no GIL, so that one thread can compile while another imports and plans what the
 code is for. A `Task` is begun where its result will be wanted soon, or perhaps.
 
-The interpreter waits for such threads before it ends: LLVM must not be at work while the process is
-taken apart. Who asks for the result of what failed does the work again, and gets the error: so does
-a forked child, which has none of the threads, and whoever asks where no thread can be had.
+The interpreter waits for such threads before it ends, whoever began them, and there are no more
+after that: LLVM must not be at work while the process is taken apart. Who asks for the result of
+what failed does the work again, and gets the error: so does a forked child, which has none of the
+threads, and whoever asks where no thread can be had.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
+_LOOK_EVERY = 0.1  # seconds
 
 
 class Task(Generic[_T]):
@@ -33,11 +36,14 @@ class Task(Generic[_T]):
         self._work = work
         self._results: list[_T] = []
         run = copy_context().run  # under the caller's settings
-        self._thread: threading.Thread | None = threading.Timer(delay, run, (self._run,))
-        try:
-            self._thread.start()
-        except RuntimeError:  # there may be no more, or the interpreter is about to end
-            self._thread = None
+        self._thread: threading.Thread | None = None
+        if not threading.main_thread().is_alive():  # the interpreter has waited for all threads
+            return
+        thread = threading.Timer(delay, run, (self._run,))
+        thread.daemon = False  # although the caller's may be one
+        with contextlib.suppress(RuntimeError):  # there may be no more
+            thread.start()
+            self._thread = thread
 
     def _run(self) -> None:
         try:
@@ -53,6 +59,7 @@ class Task(Generic[_T]):
         Exception
             What the work raises.
         """
-        if self._thread is not None:
-            self._thread.join()  # which does not wait in a forked child
+        thread = self._thread
+        while thread is not None and thread.is_alive():  # as it is not in a forked child, which
+            thread.join(_LOOK_EVERY)  # a signal handler may have made in here
         return self._results[0] if self._results else self._work()

@@ -6,6 +6,7 @@ what is not on disk. Compiled modules are dropped.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
@@ -99,7 +100,12 @@ def load_object(
     return {name: engine.get_function_address(name) for name in names}
 
 
+# llvmlite fills a table when it first writes a string. Another thread must not find it half full.
+ir.Constant(ir.ArrayType(ir.IntType(8), 1), bytearray(1)).get_reference()
+
 # llvmlite's lock, too, must not be held by a thread that a forked child does not have.
 _inner = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-if hasattr(_inner, "acquire"):
+if _inner is not None:
     take_too(_inner)
+    # Nor may a daemon thread be in LLVM while the process is taken apart.
+    atexit.register(_inner.acquire)

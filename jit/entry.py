@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol, TypeAlias
@@ -31,6 +30,7 @@ from _cffi_backend import FFI
 
 from tensorop.jit import builtin
 from tensorop.jit.background import Task
+from tensorop.jit.guard import importing, machine_lock
 from tensorop.jit.library import Block, load_linked
 from tensorop.jit.target import current_target
 from tensorop.jit.team_support import FROM_DRIVER, supported
@@ -106,7 +106,7 @@ class Machine:
     @property
     def team(self) -> int:
         """The address of the team, loaded when it is first asked for; 0: there is none."""
-        with _lock:
+        with machine_lock:
             return self._team if supported() else 0
 
     @cached_property
@@ -116,28 +116,19 @@ class Machine:
         at = load_linked(_team_module, current_target(), functions, outside, "team", plain=True)
         address = word(at["team.address"])
         forked = _ffi.cast("int64_t(*)(intptr_t)", at["team.forked"])
-        os.register_at_fork(after_in_child=lambda: forked(address))
+        os.register_at_fork(after_in_child=partial(forked, address))
         return address
-
-
-# Held while compiling and taken before a fork, so that no child inherits it from a thread that it
-# does not have.
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
 
 
 def machine() -> Machine:
     """The driver of this process, loaded or compiled on first use."""
-    with _lock:
+    with machine_lock:
         return _machine()
 
 
 def begin() -> None:
     """Compile the driver on another thread, unless it is on disk: it will be wanted soon."""
-    with _lock:
+    with machine_lock:
         _code()
 
 
@@ -177,13 +168,15 @@ def _driver() -> Block:
 
 
 def _driver_module(python: bool) -> Any:
-    from tensorop.jit.entry_code import driver_module
+    with importing:
+        from tensorop.jit.entry_code import driver_module
 
     return driver_module(current_target(), python=python)
 
 
 def _team_module() -> Any:
-    from tensorop.jit.team import team_module
+    with importing:
+        from tensorop.jit.team import team_module
 
     return team_module(current_target())
 

@@ -6,6 +6,7 @@ from importlib import import_module
 
 from llvmlite import ir
 
+from tensorop.jit.guard import importing
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target
 
@@ -32,7 +33,9 @@ def generate(kernel: Kernel, target: Target) -> ir.Module:
     """
     known = _GENERATORS.get(type(kernel).__name__)
     if known is not None:
-        module: ir.Module = import_module(f"{__package__}.{known}").generate(kernel, target)
+        with importing:
+            generator = import_module(f"{__package__}.{known}")
+        module: ir.Module = generator.generate(kernel, target)
     else:
         module = kernel.generate(target)  # type: ignore[attr-defined]
     return module

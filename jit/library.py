@@ -16,7 +16,6 @@ import ctypes
 import marshal
 import struct
 import sys
-import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +24,7 @@ from tensorop.debug import Level, wants
 from tensorop.errors import whole
 from tensorop.jit import store
 from tensorop.jit.arena import Arena, Linked
-from tensorop.jit.guard import lock, run_in_child, take_too
+from tensorop.jit.guard import importing, lock
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target, current_target
 
@@ -36,17 +35,14 @@ if TYPE_CHECKING:
 _addresses: dict[Hashable, int] = {}
 _kept: dict[str, int] = {}  # by what the store knows them as
 _arena = Arena()
-run_in_child(_arena.abandon)
-# Held where a thread imports generators: a child forked meanwhile would wait for it for ever.
-_making = threading.RLock()
-take_too(_making)
 _START = struct.Struct("<q")  # where the function begins, before a kernel's code
 
 
 @cache
 def _compiler() -> Any:
     # Imported when something has to be compiled: usually never, where the disk remembers.
-    from tensorop.jit import compiler
+    with importing:
+        from tensorop.jit import compiler
 
     return whole(compiler)
 
@@ -181,8 +177,7 @@ class Block(NamedTuple):
 
     def compiled(self) -> bytes:
         """The same, made now. Any thread may ask, while others do."""
-        with _making:
-            compiler, module = _compiler(), self.generate()
+        compiler, module = _compiler(), self.generate()
         if self._is_linked:
             content = marshal.dumps(tuple(compiler.linked_code(module, self.target, self.plain)))
         else:

@@ -30,6 +30,7 @@ except ImportError:
 from tensorop import ir
 from tensorop._version import __version__
 from tensorop.config import CACHE, CACHE_DIR
+from tensorop.jit.guard import importing
 
 FORMAT = b"tensorop code 2\n"
 LIMIT = 64 << 20  # bytes of all files; where they are more, the oldest go until half are left
@@ -55,7 +56,8 @@ def _usual_root(named: str, home: str | None) -> str:
         if not os.path.isabs(chosen):  # nobody's home: a place where nothing can be kept
             chosen = os.devnull
         return os.path.join(chosen, "tensorop")
-    import platformdirs
+    with importing:
+        import platformdirs
 
     return platformdirs.user_cache_dir("tensorop")
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tensorop.jit import store
+from tensorop.jit.guard import importing
 
 SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"
@@ -101,9 +102,10 @@ def _host() -> tuple[str, str, str]:
     if kept is not None:
         triple, cpu, features = kept.decode().split("\n")
         return triple, cpu, features
-    from llvmlite import binding as llvm  # imported where it is needed: see `jit/library.py`
+    with importing:  # and asking, under a lock of llvmlite
+        from llvmlite import binding as llvm  # imported where it is needed: see `jit/library.py`
 
-    host = llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
+        host = llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
     found = (host[0], host[1], host[2].flatten())
     if _cpu():
         store.save(what, "\n".join(found).encode())

@@ -19,7 +19,7 @@ from _cffi_backend import FFI
 from tensorop.jit import builtin
 from tensorop.jit.background import Task
 from tensorop.jit.front import OWN_AT, stand_before
-from tensorop.jit.guard import lock
+from tensorop.jit.guard import importing, lock
 from tensorop.jit.library import Block
 from tensorop.jit.target import current_target
 from tensorop.jit.warm import FROM_ENTRIES, FUNCTIONS
@@ -111,7 +111,8 @@ class WarmEntry:
 
 def _module() -> Any:
     # Imported when it has to be compiled: see `jit/library.py`.
-    from tensorop.jit.warm_code import warm_module
+    with importing:
+        from tensorop.jit.warm_code import warm_module
 
     return warm_module(current_target())
 

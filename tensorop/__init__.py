@@ -25,6 +25,7 @@ from tensorop.functions import (
     transpose,
     vecdot,
 )
+from tensorop.jit.guard import importing
 from tensorop.threads import get_num_threads, set_num_threads, threads
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'tensorop' has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    with importing:
+        value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value
 
 

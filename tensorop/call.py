@@ -20,6 +20,7 @@ from tensorop.dtypes import DType, is_half, name_of, scalar
 from tensorop.errors import EinsumError, whole
 from tensorop.executable import PlanFor
 from tensorop.ir import SCALED
+from tensorop.jit.guard import importing
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 from tensorop.runnable import Runnable
@@ -32,7 +33,8 @@ _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 @cache
 def _tuning() -> Any:
     """As `plans`, of what a search has found."""
-    from tensorop import tuning
+    with importing:
+        from tensorop import tuning
 
     return whole(tuning)
 

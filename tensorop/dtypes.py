@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorop.jit.guard import importing
+
 DType = np.dtype[Any]
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -77,7 +79,8 @@ def dtype_of(given: Any) -> DType:
     """
     if isinstance(given, str) and given == "bfloat16":
         try:
-            from ml_dtypes import bfloat16
+            with importing:
+                from ml_dtypes import bfloat16
         except ImportError:
             raise TypeError("arrays of bfloat16 need the package ml_dtypes") from None
         given = bfloat16

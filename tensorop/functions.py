@@ -18,6 +18,7 @@ from tensorop import warm
 from tensorop.contraction import resolve
 from tensorop.einsum import arguments, contract
 from tensorop.errors import EinsumError
+from tensorop.jit.guard import importing
 from tensorop.matmul import check_subclasses, matmul, vecdot, wrapped
 from tensorop.path import is_numpy_form, split_limit
 from tensorop.program import Array, Options
@@ -217,8 +218,9 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], st
         path, report = np.einsum_path(*operands, optimize=optimize)
         return list(path), report
     # Imported here because few programs ask for a path; see `path.py`.
-    from opt_einsum import contract_path
-    from opt_einsum.parser import get_symbol
+    with importing:
+        from opt_einsum import contract_path
+        from opt_einsum.parser import get_symbol
 
     terms = (*contraction.operands, contraction.output)
     texts = ["".join(get_symbol(label) for label in term) for term in terms]

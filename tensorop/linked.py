@@ -9,7 +9,6 @@ plan, and a warm call is one call of generated code. `Realigned.links` says what
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 from tensorop.bind import bind_chain
 from tensorop.bind_tables import OPERANDS, TEMPORARIES, Part
@@ -35,16 +34,20 @@ class Linked:
 
     def __init__(self, parts: Realigned, choice: Choice, apart: Callable[[], Runnable]) -> None:
         self._parts, self._choice, self._apart = parts, choice, apart
+        self._scaled: Runnable | None = None
 
     @property
     def note(self) -> str:
         """As `Planner.note`."""
         return self._parts.note
 
-    @cached_property
+    @property
     def scaled(self) -> Runnable:
         """As `Planner.scaled`."""
-        return self._apart()
+        # Without a lock, as in `Executable`: a `cached_property` has one in Python 3.11.
+        if self._scaled is None:
+            self._scaled = self._apart()
+        return self._scaled
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`: a single one."""

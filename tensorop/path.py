@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorop.contraction import Contraction
+from tensorop.jit.guard import importing
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -110,7 +111,8 @@ def _search(optimize: Any) -> tuple[Callable[..., Any], int | None]:
     if callable(name):
         return name, None
     # Imported here because it would be a good part of the package's import time.
-    from opt_einsum.paths import get_path_fn
+    with importing:
+        from opt_einsum.paths import get_path_fn
 
     return get_path_fn("auto" if name is True or name is None else name), limit
 
@@ -119,7 +121,8 @@ def _problem(
     contraction: Contraction,
 ) -> tuple[list[frozenset[str]], frozenset[str], dict[str, int]]:
     """The contraction as opt_einsum's path searches take it."""
-    from opt_einsum.parser import get_symbol
+    with importing:
+        from opt_einsum.parser import get_symbol
 
     symbols = [get_symbol(i) for i in range(len(contraction.sizes))]
     inputs = [frozenset(symbols[label] for label in term) for term in contraction.operands]

@@ -23,6 +23,7 @@ from tensorop.einsum import call_for, check_threads, contract, layout_of, positi
 from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
 from tensorop.ir import TensorOp
+from tensorop.jit.guard import importing
 from tensorop.jit.library import assembly, llvm_ir
 from tensorop.jit.target import current_target
 from tensorop.jit.vectorcall import Vectorcalled
@@ -40,7 +41,8 @@ Array = np.ndarray[Any, Any]
 @cache
 def _binding() -> Any:
     # Imported where kernels are listed: with it comes most of the optimizer.
-    from tensorop import bind_copies
+    with importing:
+        from tensorop import bind_copies
 
     return whole(bind_copies)
 
@@ -218,7 +220,8 @@ class Plan:
 def _native() -> Vectorcalled | None:
     """Plans that are called without a frame of Python, where there can be such."""
     # Imported with the first plan, as all of the back end.
-    from tensorop import known
+    with importing:
+        from tensorop import known
 
     native: Vectorcalled | None = whole(known).plans_of("tensorop.plan.NativePlan", Plan)
     if native is not None:
@@ -228,7 +231,8 @@ def _native() -> Vectorcalled | None:
 
 
 def _signature(plan: Plan) -> Any:
-    import inspect  # costs as much as all of this package, and is asked by those who have it
+    with importing:
+        import inspect  # costs as much as this package, and is asked by those who have it
 
     return inspect.signature(plan._python)
 

@@ -15,6 +15,7 @@ from tensorop.errors import whole
 from tensorop.executable import Executable, Planner, Single, Stage, are_too_many, threads_for
 from tensorop.ir import TensorOp
 from tensorop.jit.entry import begin
+from tensorop.jit.guard import importing
 from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
 from tensorop.runtime import run
@@ -42,7 +43,8 @@ CACHED = 8192  # operations
 @cache
 def _planning() -> Any:
     begin()  # to compile what will run the plans
-    from tensorop import planning
+    with importing:
+        from tensorop import planning
 
     return whole(planning)
 
@@ -145,7 +147,8 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
 
 def multiplies_bytes(op: TensorOp) -> bool:
     """Whether a product of bytes into int32 had better be given them as they are."""
-    from tensorop.optimizer import groups, machine
+    with importing:
+        from tensorop.optimizer import groups, machine
 
     return groups.multiplies_bytes(op, machine.host_machine())
 

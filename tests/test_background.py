@@ -136,3 +136,137 @@ with tensorop.threads(2):
     print(bool((tensorop.matmul(large, large) == 512).all()), "_team" in vars(entry.machine()))
 """
     assert run(program) == "True False\nTrue True\n"
+
+
+@forks
+def test_a_fork_waits_for_what_another_thread_imports() -> None:
+    program = """
+import sys
+class Slow:  # finds nothing, but lets the process fork while something is being imported
+    def find_spec(name, path=None, target=None):
+        if name in ("tensorop.optimizer.pipeline", "tensorop.jit.entry_code", "tensorop.tuning"):
+            imported.set()
+            goes_on.wait(0.2)  # that is the fork's, which has to wait
+imported, goes_on = threading.Event(), threading.Event()
+sys.meta_path.insert(0, Slow)
+def tuned(): return tensorop.einsum("ij->ji", a, tune=True).shape == (8, 6)
+for work in right, tuned:
+    first = threading.Thread(target=work)
+    first.start()
+    assert imported.wait(10)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        os._exit(0 if work() else 1)
+    goes_on.set()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    first.join()
+    imported.clear(), goes_on.clear()
+"""
+    assert run("import signal" + program) == "0\n0\n"
+
+
+@forks
+def test_a_signal_handler_may_fork_where_a_thread_is_waited_for() -> None:
+    program = """
+import signal, time
+from tensorop.jit.background import Task
+children = []
+signal.signal(signal.SIGALRM, lambda *_: children.append(os.fork()))
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+task = Task(lambda: time.sleep(0.2) or os.getpid())
+result = task.result()
+if not children[0]:
+    os._exit(0 if result == os.getpid() else 1)
+signal.alarm(0)
+for _ in range(100):
+    child, status = os.waitpid(children[0], os.WNOHANG)
+    if child:
+        break
+    time.sleep(0.05)
+else:
+    os.kill(children[0], signal.SIGKILL)
+print(bool(child), status)
+"""
+    assert run(program) == "True 0\n"
+
+
+@forks
+def test_an_interrupt_while_a_fork_waits() -> None:
+    program = """
+import signal, sys
+held, told = threading.Event(), []
+def hold():
+    with lock:
+        held.set()
+        interrupted.wait(10)
+interrupted = threading.Event()
+def interrupt(*_):
+    interrupted.set()
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+sys.unraisablehook = lambda error: told.append(error.exc_type.__name__)
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    os._exit(0 if right() else 1)
+holder.join()
+free = []
+other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=5)))
+other.start(), other.join()
+print(os.waitpid(child, 0)[1], told, free)
+"""
+    assert run(program) == "0 ['KeyboardInterrupt'] [True]\n"
+
+
+def test_the_end_waits_for_a_thread_that_a_daemon_began() -> None:
+    program = """
+import time
+from tensorop.jit.background import Task
+def work():
+    time.sleep(0.2)
+    print("done")
+daemon = threading.Thread(target=Task, args=(work,), daemon=True)
+daemon.start(), daemon.join()
+"""
+    assert run(program) == "done\n"
+
+
+def test_there_are_no_threads_after_the_interpreter_has_waited_for_all() -> None:
+    program = """
+import atexit
+from tensorop.jit.background import Task
+def last():
+    here = threading.get_ident()
+    print(Task(threading.get_ident).result() == here, right(), threading.active_count())
+atexit.register(last)
+"""
+    assert run(program) == "True True 1\n"
+
+
+def test_no_daemon_is_in_llvm_at_the_end() -> None:
+    program = """
+import atexit
+def ask():
+    from llvmlite.binding.ffi import lib
+    free = []
+    asks = threading.Thread(target=lambda: free.append(lib._lock._lock.acquire(False)))
+    asks.start(), asks.join()
+    print(free)
+atexit.register(ask)  # so it is called last
+right()
+"""
+    assert run(program) == "[False]\n"
+
+
+def test_no_thread_finds_the_tables_of_llvmlite_half_full() -> None:
+    program = """
+from tensorop.jit import compiler
+from llvmlite.ir.values import _escape_string
+print(len(_escape_string.__defaults__[0]))
+"""
+    assert run(program) == "256\n"
