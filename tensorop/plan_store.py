@@ -122,8 +122,10 @@ def _save_at_exit() -> None:
         return
     if not _process:  # a forked child has its parent's hooks
         atexit.register(save)
-    if "multiprocessing.util" in sys.modules:  # whose workers end without them
-        sys.modules["multiprocessing.util"].Finalize(None, save, exitpriority=1)
+    # Workers of multiprocessing end without them. Another thread may be importing that just now.
+    finalize = getattr(sys.modules.get("multiprocessing.util"), "Finalize", None)
+    if finalize is not None:
+        finalize(None, save, exitpriority=1)
     _process = os.getpid()
 
 

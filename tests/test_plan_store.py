@@ -345,6 +345,18 @@ def test_workers_keep_their_plans(tmp_path: Path) -> None:
     assert run(tmp_path, WORKERS) == [str([False] * 4)]
 
 
+HALF_IMPORTED = """
+import sys, types
+import numpy as np, tensorop
+sys.modules["multiprocessing.util"] = types.ModuleType("multiprocessing.util")
+print(tensorop.einsum("ij,jk->ik", np.ones((3, 4)), np.ones((4, 5))).sum())
+"""
+
+
+def test_another_thread_may_be_importing_multiprocessing(tmp_path: Path) -> None:
+    assert run(tmp_path, HALF_IMPORTED) == ["60.0"]
+
+
 HALF = """
 import sys
 import numpy as np, tensorop
