@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from tensorop.jit.elements import Element, element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
@@ -22,6 +23,11 @@ def band_columns(size: int) -> int:
     """Columns of a block at most, of elements of so many bytes (lines)."""
     most, columns = BAND
     return min(most // size, columns)
+
+
+def line_squares(size: int) -> int:
+    """Square tiles, one below the other, whose columns of elements of so many bytes are lines."""
+    return max(1, LINE // (LARGEST_TILE * size))
 
 
 class CopyDescriptor(IntEnum):

@@ -2,7 +2,7 @@
 
 A tile of as many rows as a line has elements is transposed in registers and stored past the caches,
 column by column. Columns begin anywhere in a line: what a tile has of the line that it does not
-complete waits, and the next tile, further down, puts its own elements behind it (`_Carried`). Where
+complete waits, and the next tile, further down, puts its own elements behind it (`_Waiting`). Where
 all columns begin alike, the rows in front of the first line go first, and nothing has to wait.
 
 A block of X is a band of the source, gone down from row to row. Rows that come later are asked for,
@@ -75,11 +75,11 @@ class Lines(Across):
         rows = self._rows(columns, alike)
         self._move_others(columns, rows)
         with code.when(code.less(rows.first, rows.last)):
-            with code.either(alike) as (direct, carrying):
+            with code.either(alike) as (direct, waiting):
                 with direct:
                     self._move_direct(columns, rows)
-                with carrying:
-                    self._move_carrying(columns, rows)
+                with waiting:
+                    self._move_waiting(columns, rows)
             code.fence()
 
     def _block(self, axis: CopyDescriptor) -> tuple[Value, Value]:
@@ -172,10 +172,10 @@ class Lines(Across):
                 place = self._place(code.add(strip.x, i), y)
                 self.vector.store_past_caches(number, place)
 
-    def _move_carrying(self, columns: _Columns, rows: _Rows) -> None:
+    def _move_waiting(self, columns: _Columns, rows: _Rows) -> None:
         code, mover, ask = self.code, self.mover, _Ask(self, columns, rows)
         strips = band_columns(mover.source_bytes) // mover.lanes + 1  # the ends may be short
-        carried = _Carried(code, self.vector, mover.lanes, strips)
+        waiting = _Waiting(code, self.vector, mover.lanes, strips)
         with code.loop(rows.last, start=rows.first, step=mover.rows) as y:
             begins = code.equal(y, rows.first)
             with self._strips(columns) as strip:
@@ -183,7 +183,7 @@ class Lines(Across):
                 tile = [v for (v,) in self._load_tile(strip.source, y)]
                 places = [self._place(code.add(strip.x, i), y) for i in range(mover.lanes)]
                 missing = [self._missing(place) for place in places]
-                slots = carried.slots(strip)
+                slots = waiting.slots(strip)
                 with code.either(begins) as (begin, go_on):
                     with begin:
                         self._store_parts(tile, places, missing)
@@ -191,7 +191,7 @@ class Lines(Across):
                         for slot, value, place, bytes_ in zip(
                             slots, tile, places, missing, strict=True
                         ):
-                            line = carried.completed(slot, value, bytes_)
+                            line = waiting.completed(slot, value, bytes_)
                             begun = code.at(place, code.sub(bytes_, LINE))
                             self.vector.store_past_caches((line,), begun)
                 for slot, value in zip(slots, tile, strict=True):
@@ -200,7 +200,7 @@ class Lines(Across):
         with self._strips(columns) as strip:
             places = [self._place(code.add(strip.x, i), last) for i in range(mover.lanes)]
             missing = [self._missing(place) for place in places]
-            kept = [code.load(slot, self.vector.type, LINE) for slot in carried.slots(strip)]
+            kept = [code.load(slot, self.vector.type, LINE) for slot in waiting.slots(strip)]
             self._store_parts(kept, places, missing, behind=True)
 
     def _store_parts(
@@ -217,7 +217,7 @@ class Lines(Across):
             self.vector.store((value,), place, count, behind=behind)
 
 
-class _Carried:
+class _Waiting:
     """What every column of a band has of the tile before."""
 
     def __init__(self, code: Code, vector: Arithmetic, lanes: int, strips: int) -> None:
@@ -239,9 +239,9 @@ class _Carried:
         """The line that is complete with the first `missing` bytes of a value."""
         code, cast = self.code, self.code.builder.bitcast
         order = code.load(code.at(self.order, missing), self.parts, self.size)
-        waiting = code.load(slot, self.parts, LINE)
+        kept = code.load(slot, self.parts, LINE)
         name = f"llvm.x86.avx512.vpermi2var.{self.name}.{8 * LINE}"
-        line = code.intrinsic(name, self.parts, [waiting, order, cast(value, self.parts)])
+        line = code.intrinsic(name, self.parts, [kept, order, cast(value, self.parts)])
         return cast(line, self.type)
 
 

@@ -19,7 +19,14 @@ from dataclasses import replace
 from math import gcd, prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
-from tensorop.jit.copy_abi import LARGEST_TILE, STAGE, CopyKernel, CopyMode, band_columns
+from tensorop.jit.copy_abi import (
+    LARGEST_TILE,
+    STAGE,
+    CopyKernel,
+    CopyMode,
+    band_columns,
+    line_squares,
+)
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, Target
@@ -131,8 +138,7 @@ def banded(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     if found is None:
         return None
     x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
-    squares = max(1, LINE // (LARGEST_TILE * size))  # whose columns are lines
-    kernel = CopyKernel(op.dtype, op.dtype, "lines", squares=squares)
+    kernel = CopyKernel(op.dtype, op.dtype, "lines", squares=line_squares(size))
     return _blocked(op, kernel, (x, y), found.rest, (band_columns(size), ROWS), threads)
 
 

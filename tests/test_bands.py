@@ -7,11 +7,15 @@ from math import prod
 import numpy as np
 import pytest
 
+from tensorop.bind import bind
+from tensorop.bind_copies import CopyWords
 from tensorop.ir import ExecType
 from tensorop.jit.builder import Code
+from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.lines import LINE
+from tensorop.jit.tables import Words
 from tensorop.optimizer.permute import permute
-from tensorop.schedule import Loop
+from tensorop.schedule import Call, Loop
 from tests.asked import Asked, aligned
 from tests.strategies import numpy_dtype
 from tests.test_permute import HOST, SMALL, execute, modes_of, operation
@@ -85,6 +89,29 @@ def test_threads_share_a_copy(rows: int, columns: int) -> None:
     schedule = permute(operation(source.T, out, "float32"), SMALL, 2)
     assert modes_of(schedule) == {"lines"}
     assert any(isinstance(s, Loop) and s.exec == ExecType.SHARED for _, s in schedule.steps())
+
+
+@needs_shifts
+@pytest.mark.parametrize(
+    ("rows", "columns", "alike"),
+    [(1152, 512, (1, 1)), (1152, 500, (1, 0)), (1150, 512, (0, 1)), (1150, 500, (0, 0))],
+)
+def test_what_begins_alike_waits_for_nothing(
+    rows: int, columns: int, alike: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel is told of columns, and of rows, that all begin at one place in a line."""
+    source, out = np.zeros((rows, columns), np.float32), np.zeros((columns, rows), np.float32)
+    schedule = permute(operation(source.T, out, "float32"), SMALL, 1)
+    written, told = CopyWords._copy_words, []
+
+    def copy_words(self: CopyWords, call: Call) -> Words:
+        words = written(self, call)
+        told.append((words[CopyDescriptor.COLUMNS_ALIKE], words[CopyDescriptor.ROWS_ALIKE]))
+        return words
+
+    monkeypatch.setattr(CopyWords, "_copy_words", copy_words)
+    bind(schedule, HOST.target)
+    assert told == [alike]
 
 
 @needs_shifts

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorop.jit.compiler import assembly
-from tensorop.jit.copy_abi import LARGEST_TILE, CopyKernel, band_columns
+from tensorop.jit.copy_abi import CopyKernel, band_columns, line_squares
 from tensorop.jit.elements import element
 from tensorop.jit.generate import generate
 from tensorop.jit.lines import LINE
@@ -59,8 +59,7 @@ def check_lines(dtype: str, target: Target, case: Band, end: bool) -> None:
     size = element(dtype).size
     if not target.shifts_lines(size):
         pytest.skip("no instruction for so small elements")
-    squares = max(1, LINE // (LARGEST_TILE * size))
-    call = Call(CopyKernel(dtype, dtype, "lines", squares=squares), target)
+    call = Call(CopyKernel(dtype, dtype, "lines", squares=line_squares(size)), target)
     row, column = pitches(case)
     source, at = memory(
         call, Slot.IN0, D.SOURCE_SLOT, case.rows * row * size, case.shifts[0] * size, end
