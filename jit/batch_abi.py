@@ -3,9 +3,8 @@ generators (jit/batch.py, jit/items.py), and for whoever chooses kernels and wri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
@@ -39,8 +38,7 @@ class BatchWord(IntEnum):
         return tuple(word for word in cls if cls.IN0_M <= word < cls.WORDS)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchKernel:
+class BatchKernel(NamedTuple):
     """A batch of products of one dtype, register tile and access of X in each tensor.
 
     rows, columns: the register tile in vectors. conj0, conj1: the input is read conjugated.
@@ -77,8 +75,7 @@ class BatchKernel:
         return target.lanes(kind.accumulator.part) if kind.vectorises else 1
 
 
-@dataclass(frozen=True, slots=True)
-class ItemsKernel:
+class ItemsKernel(NamedTuple):
     """Products of one dtype and tile, one item of the batch after the other.
 
     width: elements of a tile along M, consecutive in in0 and out, of which M is a multiple.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -46,14 +45,13 @@ Count: TypeAlias = int  # inside `Code` the name int is a method
 Branch: TypeAlias = AbstractContextManager[object]
 
 
-@dataclass
 class Carried:
     """The loop-carried values of `Code.reduce`: `values` inside the loop are this iteration's,
     after it the results. The body hands on the next ones by `update`."""
 
-    index: Value
-    values: list[Value]
-    _next: list[Value] = field(default_factory=list)
+    def __init__(self, index: Value, values: list[Value]) -> None:
+        self.index, self.values = index, values
+        self._next: list[Value] = []
 
     def update(self, values: Sequence[Value]) -> None:
         self._next = list(values)

@@ -3,7 +3,6 @@ and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
@@ -113,8 +112,7 @@ CopyMode = Literal["along", "rows", "groups", "across", "staged", "lines", "digi
 ALONG: frozenset[CopyMode] = frozenset({"along", "rows", "groups"})
 
 
-@dataclass(frozen=True, slots=True)
-class CopyKernel:
+class CopyKernel(NamedTuple):
     """A copy from a dtype to the same one, or from a half type to float32.
 
     mode: along where X is consecutive in the target too, or rows where so it is and the target is

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Number
@@ -44,9 +43,9 @@ class Across(Block):
             source = code.at(self.source, source_offset)
             target = code.at(self.target, target_offset)
             last = code.min(code.add(strip, STRIP_CHUNKS), xs.stop)
-            chunks = replace(xs, first=strip, stop=last)
+            chunks = xs._replace(first=strip, stop=last)
             y_stop = code.min(code.add(y_start, self.together), ys.stop)
-            below = replace(ys, first=y_start, stop=y_stop)
+            below = ys._replace(first=y_start, stop=y_stop)
             with self._records(chunks) as (x_first, x_offset, columns):
                 self._move_tiles(code.at(source, x_offset), target, below, (x_first, columns))
 
@@ -188,7 +187,7 @@ class Across(Block):
     def _scalars(
         self, source: Value, target: Value, y: tuple[Value, Value], x: tuple[Value, Value]
     ) -> None:
-        code, scalar = self.code, replace(self.mover, lanes=1, squares=1)
+        code, scalar = self.code, self.mover._replace(lanes=1, squares=1)
         (y_first, rows), (x_first, columns) = y, x
         with code.loop(rows) as i:
             row = code.at(source, code.word(self.y_source, code.add(y_first, i)))

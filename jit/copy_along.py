@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Value
 from tensorop.jit.copy_abi import CopyDescriptor
@@ -98,7 +96,7 @@ class Along(Block):
                     self._move_scalars(source, target, code.int(0), length)
 
     def _move_scalars(self, source: Value, target: Value, start: Value, stop: Value) -> None:
-        mover, self.mover = self.mover, replace(self.mover, lanes=1)
+        mover, self.mover = self.mover, self.mover._replace(lanes=1)
         with self.code.loop(stop, start=start) as i:
             self._move_column(source, target, i, 1)
         self.mover = mover

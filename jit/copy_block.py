@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
@@ -19,8 +19,7 @@ from tensorop.jit.slots import AxisSlot
 RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 
 
-@dataclass(frozen=True, slots=True)
-class Chunks:
+class Chunks(NamedTuple):
     """The chunks of an axis in a block, the table of chunks (jit/tables.py), and the position at
     which the block ends: perhaps before its last chunk does."""
 

@@ -7,8 +7,6 @@ vectors as there are channels, on both sides: they are put together, or taken ap
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.channels import join, part
 from tensorop.jit.copy_abi import CopyKernel
@@ -20,7 +18,7 @@ class Channels(Staged):
     """Channels lie beside one another in the source (X), or in the stage (Y)."""
 
     def __init__(self, code: Code, mover: Mover, kernel: CopyKernel) -> None:
-        super().__init__(code, replace(mover, lanes=kernel.along, squares=1))
+        super().__init__(code, mover._replace(lanes=kernel.along, squares=1))
         self.channels, self.joins = kernel.channels, kernel.joins
 
     def _move_tile(

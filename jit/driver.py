@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -57,8 +57,7 @@ def _extent(code: Code, node: Value, frame: Value) -> Value:
     return code.builder.select(inherits, code.word(frame, code.add(axis, Frame.SIZE)), extent)
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(NamedTuple):
     """Where an iteration writes: words of the frame, or, for what the loop does not have (an axis,
     a K), words that nobody reads. So the iteration itself needs no branch."""
 

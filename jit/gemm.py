@@ -13,8 +13,6 @@ numbers and half types are always packed: planar, and as float32.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
@@ -305,9 +303,8 @@ class _MacroKernel:
         code = self.code
         step = code.add(code.builder.udiv(code.int(columns.step), tiles), 1)
         part = code.mul(tile, code.mul(step, self.k))
-        return replace(
-            columns, stream=code.at(columns.address, code.add(self.b_panel, part)), stream_step=step
-        )
+        stream = code.at(columns.address, code.add(self.b_panel, part))
+        return columns._replace(stream=stream, stream_step=step)
 
     def _tile(
         self,
@@ -394,7 +391,7 @@ class _MacroKernel:
             self.a_step,
             self.a_block,
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
-            count=count,
+            valid=count,
             ahead=self.a_ahead if whole else 0,
             multiples=self.a_multiples,
         )

@@ -4,9 +4,8 @@ and for whoever chooses kernels and writes descriptors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
@@ -73,8 +72,7 @@ class GemmWord(IntEnum):
     WORDS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class GemmKernel:
+class GemmKernel(NamedTuple):
     """A GEMM of one dtype, register tile and way to reach its operands.
 
     dtype: of C; A and B too, but packed half types are float32, and groups are of `inputs`.

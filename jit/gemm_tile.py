@@ -17,7 +17,6 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -51,14 +50,13 @@ def reach(code: Code, pointer: Value, count: int, multiples: Multiples) -> Value
     return code.builder.gep(pointer, [multiples[multiple]], source_etype=scaled)
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """The vector side: where the vectors of one step of K lie.
 
     step: bytes from one K to the next, and its multiples where it is not known when the kernel is
     generated; block: bytes from one batch-reduce block to the next.
     plane: bytes from real to imaginary parts (0: the elements are real).
-    count: valid lanes of the last vector, None where all may be read.
+    valid: lanes of the last vector that may be read, None for all.
     ahead: bytes that vectors are asked for ahead of their turn, 0 for not at all.
     """
 
@@ -67,7 +65,7 @@ class Rows:
     step: Step
     block: Step
     plane: int
-    count: Value | None = None
+    valid: Value | None = None
     ahead: Step = 0
     multiples: Multiples | None = None
 
@@ -81,7 +79,7 @@ class Rows:
         size = parts.lanes * parts.element.part
         numbers: list[Number] = []
         for vector in range(self.vectors):
-            count = self.count if vector == self.vectors - 1 else None
+            count = self.valid if vector == self.vectors - 1 else None
             place = parts.code.at(pointer, vector * size)
             number = parts.load(place, count)
             if self.plane:
@@ -108,8 +106,7 @@ class Walk(NamedTuple):
     last: Value | None = None
 
 
-@dataclass(frozen=True)
-class PackedColumns:
+class PackedColumns(NamedTuple):
     """The broadcast side in a panel: the elements of one step of K are consecutive.
 
     A panel is read again for every panel of A. Where these are longer than L1 they push it out, and
@@ -155,8 +152,7 @@ class PackedColumns:
         return number
 
 
-@dataclass(frozen=True)
-class StridedColumns:
+class StridedColumns(NamedTuple):
     """The broadcast side where it lies, any stride between columns.
 
     Columns are addressed as pointer + scale * multiple, so that few registers hold the addresses

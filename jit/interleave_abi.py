@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from tensorop.jit.target import SEGMENT, Target
 
@@ -44,8 +44,7 @@ class InterleaveWord(IntEnum):
     WORDS = 7
 
 
-@dataclass(frozen=True, slots=True)
-class InterleaveKernel:
+class InterleaveKernel(NamedTuple):
     """A copy of a few channels between two layouts: one beside the other, element by element, and
     apart from one another, each consecutive along X.
 

@@ -6,7 +6,7 @@ conjugated or laid apart (planar): see `copy_abi.Carried`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Code, Value
@@ -16,8 +16,7 @@ from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
 
 
-@dataclass(frozen=True, slots=True)
-class Mover:
+class Mover(NamedTuple):
     """Moves `lanes` elements at a time, or tiles of as many columns.
 
     source: what is loaded; stored: what is stored (planar: one part); units: machine words that

@@ -11,7 +11,7 @@ Descriptor: iterations, address of two vectors x and y (read) that the sum of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -30,8 +30,7 @@ _ELEMENTS: dict[str, tuple[ir.Type, str, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PeakKernel:
+class PeakKernel(NamedTuple):
     """Chains of multiply-adds of one dtype: float32, float64, int16, int32 or int64."""
 
     dtype: str

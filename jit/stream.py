@@ -17,7 +17,6 @@ if out is not read, and combine with it otherwise. Elementwise ones overwrite, a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from tensorop.ir import BINARY, REDUCTIONS, UNARY, Primitive
@@ -134,13 +133,13 @@ def _check(main: str, dtype: str, source: str | None, in1: Access | None, reduce
 def _plain_main(form: StreamKernel) -> StreamKernel:
     """Fewer primitives: conj is a copy read conjugated, cast a copy from another type."""
     if form.main == "conj":
-        form = replace(form, main="copy", conj0=not form.conj0)
+        form = form._replace(main="copy", conj0=not form.conj0)
     if form.main == "cast":
-        form = replace(form, main="copy")
+        form = form._replace(main="copy")
     if form.main == "zero":
-        form = replace(form, source=None, in0="zero", conj0=False)
+        form = form._replace(source=None, in0="zero", conj0=False)
     read = element(form.source or form.dtype)
-    return form if read.parts == 2 else replace(form, conj0=False, conj1=False)
+    return form if read.parts == 2 else form._replace(conj0=False, conj1=False)
 
 
 def _plain_accesses(form: StreamKernel) -> StreamKernel:
@@ -151,10 +150,10 @@ def _plain_accesses(form: StreamKernel) -> StreamKernel:
     if "strided" not in accesses and all(kind.vectorises for kind in kinds):
         return form
     if form.dtype in GATHERED and form.source is None:
-        return replace(form, out="scattered") if form.strided else form
+        return form._replace(out="scattered") if form.strided else form
     in1: Access | None = None if form.in1 is None else "strided"
-    strided = replace(form, in0="strided", in1=in1, out="strided")
-    return replace(strided, outer_reduced=False, joined=False)
+    strided = form._replace(in0="strided", in1=in1, out="strided")
+    return strided._replace(outer_reduced=False, joined=False)
 
 
 def _retyped(form: StreamKernel) -> StreamKernel:
@@ -166,16 +165,16 @@ def _retyped(form: StreamKernel) -> StreamKernel:
     consecutive = accesses == {"unit"} or (form.main == "zero" and not form.strided)
     consecutive &= not form.joined
     if kind.parts == 2 and form.main in _PARTWISE and consecutive:
-        form = replace(form, dtype=f"float{8 * kind.part}", per_x=2)
+        form = form._replace(dtype=f"float{8 * kind.part}", per_x=2)
         kind = element(form.dtype)
     if form.main in _UNTYPED and kind.kind != "b" and kind.size <= 8:
-        return replace(form, dtype=f"uint{8 * kind.size}")
+        return form._replace(dtype=f"uint{8 * kind.size}")
     return _unsigned(form, kind)
 
 
 def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
     same = kind.kind == "i" and form.main in _WRAPPING
-    return replace(form, dtype=f"u{form.dtype}") if same else form
+    return form._replace(dtype=f"u{form.dtype}") if same else form
 
 
 def _plain_stores(form: StreamKernel) -> StreamKernel:
@@ -183,7 +182,7 @@ def _plain_stores(form: StreamKernel) -> StreamKernel:
     kinds = element(form.dtype), element(form.source or form.dtype)
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
-    form = form if plain and once else replace(form, past=False)
+    form = form if plain and once else form._replace(past=False)
     real = plain and all(kind.parts == 1 and kind.size >= 4 for kind in kinds)
     down = form.outer_reduced and form.out == "unit" and not form.gathers
-    return form if real and down else replace(form, width=0, asks=False)
+    return form if real and down else form._replace(width=0, asks=False)

@@ -6,9 +6,8 @@ generates their code; both read this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tensorop.ir import REDUCTIONS, Primitive
 
@@ -37,8 +36,7 @@ class StreamDescriptor(IntEnum):
     Y_OUT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class StreamKernel:
+class StreamKernel(NamedTuple):
     """The description of a stream kernel; build it by `stream_kernel`.
 
     main: the primitive. dtype: type of the output, and of the arithmetic (half types: float32).

@@ -22,8 +22,8 @@ is kept short rather than unrolled far: it is compiled while the caller waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -42,8 +42,7 @@ _AHEAD = 16  # rows from those that are summed to those that are asked for
 _CHAINS = 4  # of a strip of one vector: what a sum's latency leaves room for
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(NamedTuple):
     """Vectors of X: the first position, the width, and how many lanes of each vector count."""
 
     x: Value
@@ -77,7 +76,7 @@ class Stream(StreamSteps):
 
     def _map(self) -> None:
         code = self.code
-        past = self.form.past and self.lanes.count * self.element.size >= LEAST_PART
+        past = self.form.past and self.lanes.width * self.element.size >= LEAST_PART
         with code.loop(self.y) as y:
             rows, out = self.rows(y), code.at(self.out, code.mul(y, self.out_stride))
             (self._map_lines if past else self._map_row)(rows, out, self.x)
@@ -88,7 +87,7 @@ class Stream(StreamSteps):
         """A row of out by whole lines past the caches, with what lies before and behind them; all
         of it as usual where out is read, or elements do not begin where lines do."""
         code, size, lanes = self.code, self.element.size, self.lanes
-        line = max(LINE // size, lanes.count)
+        line = max(LINE // size, lanes.width)
         begun = code.builder.and_(code.builder.ptrtoint(out, WORD), code.int(LINE - 1))
         usual = code.nonzero(code.builder.and_(begun, code.int(size - 1)))
         if self.scalars is not None:
@@ -102,10 +101,10 @@ class Stream(StreamSteps):
             start = code.builder.select(is_first, code.int(0), behind)
             stop = code.builder.select(is_first, head, length)
             places = [code.at(row.address, code.mul(start, row.step)) for row in rows]
-            ends = [replace(row, address=at) for row, at in zip(rows, places, strict=True)]
+            ends = [row._replace(address=at) for row, at in zip(rows, places, strict=True)]
             self._map_row(ends, code.at(out, code.mul(start, size)), code.sub(stop, start))
         with code.loop(behind, start=head, step=line) as x:
-            columns = [code.add(x, i) for i in range(0, line, lanes.count)]
+            columns = [code.add(x, i) for i in range(0, line, lanes.width)]
             loaded = [[self.load(row, lanes, column, None) for row in rows] for column in columns]
             values = [self.compute(lanes.of, inputs) for inputs in loaded]
             if self.scalars is not None:
@@ -119,14 +118,14 @@ class Stream(StreamSteps):
             for strip in self._strips(length, vectors, 1):
                 self._store_strip(strip, self._map_strip(strip, rows), out)
             return
-        with code.either(code.less(lanes.count - 1, length)) as (long, short):
+        with code.either(code.less(lanes.width - 1, length)) as (long, short):
             with long:
                 # The last vector ends with the row, over part of the one before: it is computed
                 # before that is stored, since out may be an input, or read.
-                last = Strip(code.sub(length, lanes.count), lanes, [None])
+                last = Strip(code.sub(length, lanes.width), lanes, [None])
                 places = self._places(last, out)
                 values = self.updated(lanes.of, self._map_strip(last, rows), places)
-                whole = self._multiple(length, vectors * lanes.count)
+                whole = self._multiple(length, vectors * lanes.width)
                 for strip in self._whole_strips(whole, last.x, vectors):
                     self._store_strip(strip, self._map_strip(strip, rows), out)
                 with code.when(code.less(whole, length)):
@@ -146,8 +145,8 @@ class Stream(StreamSteps):
         """So many rows at a time that they are whole vectors. In the buffer, a row's last vector
         may reach into the next one, written after it."""
         code, (dense, spread) = self.code, self.inputs
-        together = code.mul(code.builder.udiv(code.int(JOINED), self.x), self.lanes.count)
-        buffer = code.stack(BYTE, (JOINED + 1) * self.lanes.count * spread.size)
+        together = code.mul(code.builder.udiv(code.int(JOINED), self.x), self.lanes.width)
+        buffer = code.stack(BYTE, (JOINED + 1) * self.lanes.width * spread.size)
         if spread.access == "unit":
             self._fill_with_row(buffer, spread.address, code.min(together, self.y))
         with code.loop(self.y, step=together) as y:
@@ -171,12 +170,12 @@ class Stream(StreamSteps):
             at = code.mul(x, size)
             one.store(one.load(code.at(row, at)), code.at(buffer, at))
         total, of = code.mul(count, self.x), self.lanes.source
-        doublings = (JOINED * self.lanes.count).bit_length()
+        doublings = (JOINED * self.lanes.width).bit_length()
         with code.repeat(code.int(doublings), [self.x]) as carried:
             (filled,) = carried.values
             more = code.min(filled, code.sub(total, filled))
             end = code.at(buffer, code.mul(filled, size))
-            with code.loop(more, step=self.lanes.count) as x:
+            with code.loop(more, step=self.lanes.width) as x:
                 at = code.mul(x, size)
                 of.store(of.load(code.at(buffer, at)), code.at(end, at))
             carried.update([code.add(filled, more)])
@@ -188,7 +187,7 @@ class Stream(StreamSteps):
         def every(y: Value) -> Number:
             return of.splat(self.scalar.source.load(code.at(first, code.mul(y, stride))))
 
-        narrow = code.less(self.x, self.lanes.count + 1)
+        narrow = code.less(self.x, self.lanes.width + 1)
         several = code.builder.select(narrow, self._multiple(count, _ROWS), code.int(0))
         width = code.mul(self.x, self.source.size)
         with code.loop(several, step=_ROWS) as y:
@@ -196,7 +195,7 @@ class Stream(StreamSteps):
                 of.store(value, code.at(buffer, code.mul(row, width)))
         with code.loop(count, start=several) as y:
             value, start = every(y), code.at(buffer, code.mul(y, width))
-            with code.loop(self.x, step=self.lanes.count) as x:
+            with code.loop(self.x, step=self.lanes.width) as x:
                 of.store(value, code.at(start, code.mul(x, self.source.size)))
 
     def _sum_over_y(self) -> None:
@@ -261,7 +260,7 @@ class Stream(StreamSteps):
             ways = [(code.builder.select(shared, done, none), True)]
             apart = none
             if self.element.parts == 1:
-                short = code.less(self.x, _SHORT * self.lanes.count)
+                short = code.less(self.x, _SHORT * self.lanes.width)
                 apart = code.builder.select(short, done, none)
                 ways.append((code.builder.select(shared, none, apart), False))
             done = code.builder.select(shared, done, apart)
@@ -321,45 +320,45 @@ class Stream(StreamSteps):
         """Loops that cover so much of X: by strips of several vectors, then the rest. What the
         caller writes for each strip becomes the body of its loop."""
         code, lanes = self.code, self.lanes
-        if lanes.count == 1:
+        if lanes.width == 1:
             with code.loop(length) as x:
                 yield Strip(x, lanes, [None])
             return
-        whole = self._multiple(length, vectors * lanes.count)
+        whole = self._multiple(length, vectors * lanes.width)
         if not self.masked:
-            single = self._multiple(length, lanes.count)
+            single = self._multiple(length, lanes.width)
             yield from self._whole_strips(whole, single, vectors)
             yield from self._tail(length, single)
             return
         if vectors > tail or not self._masks_all:
-            with code.loop(whole, step=vectors * lanes.count) as x:
+            with code.loop(whole, step=vectors * lanes.width) as x:
                 yield Strip(x, lanes, [None] * vectors)
         else:
             whole = code.int(0)
         if tail > 1 and self._fast:
-            narrow = code.less(code.sub(length, whole), lanes.count + 1)
+            narrow = code.less(code.sub(length, whole), lanes.width + 1)
             wide = code.builder.select(narrow, whole, length)
-            with code.loop(wide, start=whole, step=tail * lanes.count) as x:
+            with code.loop(wide, start=whole, step=tail * lanes.width) as x:
                 yield Strip(x, lanes, self._counts(x, length, tail))
             whole, tail = wide, 1
-        with code.loop(length, start=whole, step=tail * lanes.count) as x:
+        with code.loop(length, start=whole, step=tail * lanes.width) as x:
             yield Strip(x, lanes, self._counts(x, length, tail))
 
     def _whole_strips(self, whole: Value, length: Value, vectors: int) -> Iterator[Strip]:
         """Loops over several vectors at a time, then over single ones, of which the last one may
         reach over the end."""
         code, lanes = self.code, self.lanes
-        with code.loop(whole, step=vectors * lanes.count) as x:
+        with code.loop(whole, step=vectors * lanes.width) as x:
             yield Strip(x, lanes, [None] * vectors)
         if vectors > 1:
-            with code.loop(length, start=whole, step=lanes.count) as x:
+            with code.loop(length, start=whole, step=lanes.width) as x:
                 yield Strip(x, lanes, [None])
 
     def _tail(self, length: Value, start: Value) -> Iterator[Strip]:
         """Less than a vector, from `start` on."""
         code, lanes = self.code, self.lanes
         if self.masked:
-            with code.loop(length, start=start, step=lanes.count) as x:
+            with code.loop(length, start=start, step=lanes.width) as x:
                 yield Strip(x, lanes, self._counts(x, length, 1))
         else:
             with code.loop(length, start=start) as x:
@@ -374,14 +373,14 @@ class Stream(StreamSteps):
 
     def _counts(self, x: Value, length: Value, vectors: int) -> list[Value | None]:
         """How many lanes of each of the vectors from x on lie inside."""
-        code, lanes = self.code, self.lanes.count
+        code, lanes = self.code, self.lanes.width
         rest = code.sub(length, x)
         if vectors == 1:
             return [code.min(rest, lanes)]
         return [code.max(code.min(code.sub(rest, i * lanes), lanes), 0) for i in range(vectors)]
 
     def _columns(self, strip: Strip) -> list[Value]:
-        count = strip.lanes.count
+        count = strip.lanes.width
         return [self.code.add(strip.x, i * count) for i in range(len(strip.counts))]
 
     def _places(self, strip: Strip, out: Value) -> list[Place]:
@@ -403,33 +402,33 @@ class Stream(StreamSteps):
     def _masks_all(self) -> bool:
         """Whether a loop may mask every vector of it, so that it needs no second one for a tail."""
         free = self.masked and self.code.target.free_masks
-        return self.lanes.count == 1 or (free and not self.form.gathers)
+        return self.lanes.width == 1 or (free and not self.form.gathers)
 
     @property
     def _scalar_tail(self) -> bool:
-        return self.lanes.count > 1 and not self.masked
+        return self.lanes.width > 1 and not self.masked
 
     def _along_x(self, rows: list[list[Row]], n: Value, totals: list[Number]) -> list[Number]:
         """Add the first n positions of some rows to their totals."""
         last = totals[-len(rows) :] if self._scalar_tail else []
         totals = totals[: len(totals) - len(last)]
         lanes, vectors = self.lanes, len(totals) // len(rows)
-        whole = self._multiple(n, vectors * lanes.count)
+        whole = self._multiple(n, vectors * lanes.width)
 
         def step(width: Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
 
         if vectors > 1 or not self._masks_all:
-            totals = self._repeat(0, whole, vectors * lanes.count, totals, step(lanes))
+            totals = self._repeat(0, whole, vectors * lanes.width, totals, step(lanes))
         else:  # the loop below does all, which makes shorter code
             whole = self.code.int(0)
         heads = totals[::vectors]
         if not self._scalar_tail:
-            masks = n if lanes.count > 1 else None
-            heads = self._repeat(whole, n, lanes.count, heads, step(lanes, masks))
+            masks = n if lanes.width > 1 else None
+            heads = self._repeat(whole, n, lanes.width, heads, step(lanes, masks))
         else:
-            single = self._multiple(n, lanes.count)
-            heads = self._repeat(whole, single, lanes.count, heads, step(lanes))
+            single = self._multiple(n, lanes.width)
+            heads = self._repeat(whole, single, lanes.width, heads, step(lanes))
             last = self._repeat(single, n, 1, last, step(self.scalar))
         totals[::vectors] = heads
         return totals + last
@@ -444,10 +443,10 @@ class Stream(StreamSteps):
     ) -> list[Number]:
         """Add the vectors from x on, where given only positions below `limit`, to the totals."""
         code, of = self.code, lanes.of
-        count = None if limit is None else code.min(code.sub(limit, x), lanes.count)
+        count = None if limit is None else code.min(code.sub(limit, x), lanes.width)
         vectors, results = len(totals) // len(rows), list(totals)
         for i in range(vectors):
-            at = code.add(x, i * lanes.count) if i else x
+            at = code.add(x, i * lanes.width) if i else x
             loaded: dict[int, Number] = {}  # by identity: rows may share an input
             for r, inputs in enumerate(rows):
                 for row in inputs:

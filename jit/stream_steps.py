@@ -7,8 +7,7 @@ one vector (or scalar) at a time; `jit/stream_loops.py` builds the loops of a ke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
@@ -22,17 +21,15 @@ from tensorop.jit.target import Target
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """Arithmetic at one width: of the inputs as they lie in memory, and of the results."""
 
     source: Arithmetic
     of: Arithmetic
-    count: int
+    width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """One input: how it is read, the bytes of an element, its address, and the bytes from one x and
     one y to the next."""
 
@@ -44,8 +41,7 @@ class Input:
     stride: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One input at one y: the address of its first element and the bytes from one to the next, or
     the one element that it has for every x."""
 
@@ -145,7 +141,7 @@ class StreamSteps:
                 address = code.at(address, code.mul(x, one.step))
             row = Row(address, one.step, one.conjugated, None)
             if one.access == "zero":
-                row = replace(row, everywhere=self.load(row, self.scalar, code.int(0), None))
+                row = row._replace(everywhere=self.load(row, self.scalar, code.int(0), None))
             rows.append(row)
         return rows
 

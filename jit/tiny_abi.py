@@ -3,7 +3,6 @@ chooses kernels. Their descriptor is `batch_abi.BatchWord`, of which they read s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tensorop.jit.elements import element
@@ -23,8 +22,7 @@ class Pieces(NamedTuple):
     beyond: int
 
 
-@dataclass(frozen=True, slots=True)
-class TinyKernel:
+class TinyKernel(NamedTuple):
     """Products of one size and dtype, one after the other; each tensor has them end to end.
 
     m, n, k: sizes. M is consecutive in in0, m x k, and in out, m x n, whose columns follow one

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class TouchWord(IntEnum):
@@ -20,8 +20,7 @@ class TouchWord(IntEnum):
     WORDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class TouchKernel:
+class TouchKernel(NamedTuple):
     """A walk along all rows of a block. writes: the block will be written."""
 
     writes: bool = False

@@ -8,8 +8,7 @@ choice gives a right result; choices may differ in the order of summation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
@@ -27,8 +26,7 @@ DECISIONS: tuple[Decision, ...] = ("regime", "swapped", "tile", "rows_first", "m
 SCALES = (0.5, 1.0, 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Decisions on one operation; None: the model's.
 
     orders: tensors that go through temporaries, and the dimensions of these, outermost first, as
@@ -51,7 +49,7 @@ class Choice:
 
     def as_json(self) -> dict[str, Any]:
         """Only what is decided."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values = self._asdict()
         return {name: v for name, v in values.items() if v != getattr(MODEL, name)}
 
     @classmethod
@@ -84,20 +82,20 @@ def alternatives(
     if not is_product(op):
         return []
     if decision == "regime":
-        return [replace(choice, regime=regime) for regime in regimes(op, machine)]
+        return [choice._replace(regime=regime) for regime in regimes(op, machine)]
     if choice.regime != "blocked":
         return []
     kind = element(op.dtype)
     if decision == "swapped":
-        return [replace(choice, swapped=swapped) for swapped in (False, True)]
+        return [choice._replace(swapped=swapped) for swapped in (False, True)]
     if decision == "tile":
-        return [replace(choice, tile=tile) for tile in tiles(machine.target, kind)]
+        return [choice._replace(tile=tile) for tile in tiles(machine.target, kind)]
     if decision == "rows_first":
-        return [replace(choice, rows_first=first) for first in (False, True)]
+        return [choice._replace(rows_first=first) for first in (False, True)]
     if decision == "k" and kind.half:  # a partial sum stored in a half type would be rounded
         return []
     axis = "mnk".index(decision)
-    return [replace(choice, scales=_scaled(choice.scales, axis, scale)) for scale in SCALES]
+    return [choice._replace(scales=_scaled(choice.scales, axis, scale)) for scale in SCALES]
 
 
 def is_product(op: TensorOp) -> bool:
@@ -119,7 +117,7 @@ def check(op: TensorOp, choice: Choice, machine: Machine) -> None:
     allowed = (None, *tiles(machine.target, element(op.dtype)))
     flags = (None, False, True)
     right = (
-        (is_product(op) or choice == replace(MODEL, orders=choice.orders))
+        (is_product(op) or choice == MODEL._replace(orders=choice.orders))
         and choice.regime in (None, *regimes(op, machine))
         and choice.tile in allowed
         and choice.swapped in flags

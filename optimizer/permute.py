@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from math import gcd, prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
@@ -160,7 +159,7 @@ def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
         kernel = _tiled(op, "staged", columns, rows, machine.target)
         if kernel.rows(machine.target) > _rows_held(y, size):
             # Small ones, of which the next one finds the lines of its rows still there.
-            kernel = replace(kernel, tile=LARGEST_TILE if size == 1 else SMALL, squares=1)
+            kernel = kernel._replace(tile=LARGEST_TILE if size == 1 else SMALL, squares=1)
     body: tuple[Step, ...] = (Call(kernel, (IN, OUT), ("X", "Y")),)
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
     blocks = [*((axis, 1) for axis in outer), (y, found.rows), (x, found.columns)]
@@ -186,7 +185,7 @@ def _tiled(op: TensorOp, mode: CopyMode, columns: int, rows: int, target: Target
     target."""
     tile = _tile(columns, rows)
     kernel = CopyKernel(op.dtype, op.dtype, mode, conj=_conjugates(op), tile=tile)
-    return replace(kernel, squares=_squares(kernel, rows, target))
+    return kernel._replace(squares=_squares(kernel, rows, target))
 
 
 def _nearest(dimensions: Iterable[Dimension], tensor: int) -> Dimension:

@@ -7,7 +7,6 @@ C               SHARED     further batch dimensions
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -62,7 +61,7 @@ def tiny_of(op: TensorOp, machine: Machine) -> Tiny | None:
         if len(kernel.pieces(target).starts) * n.size * k.size > MOST:
             continue
         past = kernel.fills_lines(target) and leaves_caches(op, machine, sums_inside=True)
-        return Tiny(turned, swapped, replace(kernel, past=past), along)
+        return Tiny(turned, swapped, kernel._replace(past=past), along)
     return None
 
 

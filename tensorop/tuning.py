@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from statistics import median
 from typing import Any
@@ -118,7 +118,7 @@ class Search:
         best = self._models()
         for _ in range(PASSES):
             before = best
-            moved = (replace(best, orders=o) for o in moves(self.op, self.machine, MOVES))
+            moved = (best._replace(orders=o) for o in moves(self.op, self.machine, MOVES))
             best = self._best(best, moved)
             for decision in DECISIONS:
                 if time.perf_counter() < end:

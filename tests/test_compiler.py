@@ -17,12 +17,31 @@ from cffi import FFI
 from tensorop.jit import library
 from tensorop.jit.abi import Frame
 from tensorop.jit.arena import Arena
+from tensorop.jit.batch_abi import BatchKernel, ItemsKernel
 from tensorop.jit.blob import flatten, link
 from tensorop.jit.builder import Code
 from tensorop.jit.compiler import leaf_code
+from tensorop.jit.copy_abi import CopyKernel
+from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit.interleave_abi import InterleaveKernel
 from tensorop.jit.library import kernel_address, kernels_loaded
+from tensorop.jit.peak import PeakKernel
+from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import Target, host_targets
+from tensorop.jit.tiny_abi import TinyKernel
+from tensorop.jit.touch_abi import TouchKernel
 
+KINDS = (
+    BatchKernel,
+    CopyKernel,
+    GemmKernel,
+    InterleaveKernel,
+    ItemsKernel,
+    PeakKernel,
+    StreamKernel,
+    TinyKernel,
+    TouchKernel,
+)
 ffi = FFI()
 
 
@@ -59,6 +78,13 @@ def test_a_kernel_is_compiled_once() -> None:
     assert kernel_address(Adds(3)) == kernel_address(Adds(3))
     assert kernels_loaded() == before + 1
     assert kernel_address(Adds(4)) != kernel_address(Adds(3))
+
+
+def test_kernels_of_different_kinds_are_never_equal() -> None:
+    """They are tuples: of different lengths, or beginning with different types."""
+    types = [[t.__forward_arg__ for t in kind.__annotations__.values()] for kind in KINDS]
+    begin = [(len(fields), *fields[:2]) for fields in types]
+    assert len(set(begin)) == len(KINDS), begin
 
 
 def test_an_interrupt_while_compiling_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:

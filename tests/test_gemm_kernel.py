@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -484,7 +484,7 @@ def test_rows_that_do_not_fill_a_tile(dtype: str, target: Target) -> None:
         for left in range(1, tile.vectors + 1):
             kernel = GemmKernel(dtype, *tile, "direct", "direct", asks=left % 3)
             if masks_rows(kernel, target):
-                kernel = replace(kernel, left=left)
+                kernel = kernel._replace(left=left)
             lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
             most = min(left * lanes, mr - 1)
             rows = {(left - 1) * lanes + 1, max(1, most - 1), most}

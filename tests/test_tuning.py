@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +48,7 @@ def choices(op: TensorOp) -> list[Choice]:
     """Choices that differ from the model's in one decision, and what may be moved."""
     start = Choice((), "blocked")
     found = [a for decision in DECISIONS for a in alternatives(op, start, decision, MACHINE)]
-    return [*found, *(replace(MODEL, orders=orders) for orders in moves(op, MACHINE, 6))]
+    return [*found, *(MODEL._replace(orders=orders) for orders in moves(op, MACHINE, 6))]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
