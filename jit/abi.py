@@ -117,6 +117,7 @@ class CallRecord:
     FRAME = 17  # address of the first frame
     WORKERS = 18  # how many threads of the team may help
     LONG = 19  # 1: worth letting other Python threads run, and looking for signals
+    BRIEF = 20  # 1: Python runs it in a moment, too, until there is a driver
     WORDS = 24
 
 

@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
 _LOOK_EVERY = 0.1  # seconds
+MOMENT = 0.005  # seconds; Python threads take turns of so many
 
 
 class Task(Generic[_T]):
@@ -50,6 +51,11 @@ class Task(Generic[_T]):
             self._results.append(self._work())
         except Exception:
             return  # see `result`
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its thread is at work, or going to be: none is in a forked child."""
+        return self._thread is not None and self._thread.is_alive()
 
     def result(self) -> _T:
         """What the work gave, waited for.

@@ -11,16 +11,21 @@
   where a built-in function cannot be made (not CPython) or arrays do not look as expected.
 - `execute(call record)`: the driver alone, on records made by the caller.
 
+Compiling takes longer than all else that a first call needs. So plans are prepared with `launch()`,
+a built-in function that calls Python as long as there is no driver: what is brief is then run by
+`jit/interpreter.py`, while another thread compiles; what is not waits.
+
 A prepared plan is a call record followed by a frame. Both are copied to the stack of the call, so
 one prepared plan may run in many threads and again inside itself (from a signal handler).
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Callable
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -28,8 +33,11 @@ import numpy as np
 # cffi's own parser for C declarations costs 20 ms to import; the core knows these types without it.
 from _cffi_backend import FFI
 
+from tensorop.errors import whole
 from tensorop.jit import builtin
-from tensorop.jit.background import Task
+from tensorop.jit.abi import WORD, CallRecord
+from tensorop.jit.background import MOMENT, Task
+from tensorop.jit.front import Calling, calling
 from tensorop.jit.guard import importing, machine_lock
 from tensorop.jit.library import Block, load_linked
 from tensorop.jit.target import current_target
@@ -89,6 +97,8 @@ class Machine:
             return
         builtin.follow_main_thread(_ffi.cast("int64_t(*)(int64_t)", at["entry.set_main"]))
         self.launch = builtin.make("launch", at["entry.python"], _LAUNCH)
+        if (early := _early()) is not None:
+            early.definition.function = at["entry.python"]
         if api:
             self.plans, self._warm = self._plans, WarmEntry(functions, at)
 
@@ -123,7 +133,17 @@ class Machine:
 def machine() -> Machine:
     """The driver of this process, loaded or compiled on first use."""
     with machine_lock:
-        return _machine()
+        if not _loaded:
+            code = _code()
+            _loaded.append(Machine(code if isinstance(code, bytes) else code.result()))
+            if not isinstance(code, bytes) and _loaded[0].warm is not None:
+                _loaded[0].warm.begin()  # which will be wanted next
+        return _loaded[0]
+
+
+def loaded() -> Machine | None:
+    """The driver of this process, None where it would have to be waited for."""
+    return _loaded[0] if _loaded else None
 
 
 def begin() -> None:
@@ -132,22 +152,57 @@ def begin() -> None:
         _code()
 
 
-@lru_cache(maxsize=1)
-def _code() -> bytes | Task[bytes]:
+def launch() -> Launch:
+    """What launches plans that are prepared now, whether there is a driver or not yet."""
+    if _loaded:
+        return _loaded[0].launch
+    early = _early()
+    return _launch_early if early is None else early.function
+
+
+_loaded: list[Machine] = []
+_under_way: list[bytes | Task[bytes]] = []
+
+
+def _code(delay: float = 0) -> bytes | Task[bytes]:
     """The driver's code, from disk or under way."""
-    kept = _driver().kept()
-    return Task(_driver().compiled) if kept is None else kept
+    if not _under_way:
+        kept = _driver().kept()
+        _under_way.append(Task(_driver().compiled, delay) if kept is None else kept)
+    return _under_way[0]
 
 
 @lru_cache(maxsize=1)
-def _machine() -> Machine:
-    code = _code()
-    if isinstance(code, bytes):
-        return Machine(code)
-    made = Machine(code.result())
-    if made.warm is not None:
-        made.warm.begin()  # which will be wanted next
-    return made
+def _early() -> Calling | None:
+    return calling(_launch_early, _LAUNCH)
+
+
+def _launch_early(prepared: int, *operands: Any) -> None:
+    brief = ctypes.c_int64.from_address(prepared + CallRecord.BRIEF * WORD).value
+    if brief and _has_to_wait():
+        _interpreter().run_prepared(prepared, *map(_address, operands))
+    else:
+        machine().launch(prepared, *operands)
+
+
+def _has_to_wait() -> bool:
+    """Whether another thread is about to make the driver, or is begun on that now."""
+    if not machine_lock.acquire(blocking=False):
+        return not _loaded  # it waits for it
+    try:
+        code = _code(MOMENT)
+        return not isinstance(code, bytes) and code.is_under_way
+    finally:
+        machine_lock.release()
+
+
+@cache
+def _interpreter() -> Any:
+    # Imported where it is needed: usually the driver is on disk.
+    with importing:
+        from tensorop.jit import interpreter
+
+    return whole(interpreter)
 
 
 @lru_cache(maxsize=1)

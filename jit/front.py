@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from tensorop.jit.builtin import KEYWORDS, MethodDefinition, define, python_function
 
@@ -41,23 +41,38 @@ def front(key: object = None) -> Callable[[_F], _F]:
     """
 
     def put(function: _F) -> _F:
-        called = python_function("PyObject_Vectorcall")
-        if not called:
-            return function
-        name, module = function.__name__, function.__module__
-        caller = {"__slots__": (), "__call__": staticmethod(function)}
-        owner = type(name, (_Owner,), caller)(module)
-        owner.own = (key, function)
-        if address_at(owner, OWN_AT) != id(owner.own):
-            return function
         text = _signature(cast(FunctionType, function)) + (function.__doc__ or "")
-        definition = define(name, called, text, KEYWORDS)
-        _definitions.append(definition)
-        types = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
-        new = ctypes.PYFUNCTYPE(ctypes.py_object, *types)(("PyCFunction_NewEx", ctypes.pythonapi))
-        return cast(_F, new(ctypes.addressof(definition), owner, module))
+        made = calling(function, text, key)
+        if made is None:
+            return function
+        _definitions.append(made.definition)
+        return cast(_F, made.function)
 
     return put
+
+
+class Calling(NamedTuple):
+    """A built-in function that calls Python until its definition gets the address of code."""
+
+    function: Any
+    definition: MethodDefinition
+
+
+def calling(function: Callable[..., Any], text: str, key: object = None) -> Calling | None:
+    """Make one of a Python function; `text` begins with its signature. None where there is none."""
+    called = python_function("PyObject_Vectorcall")
+    if not called:
+        return None
+    name, module = function.__name__, function.__module__
+    caller = {"__slots__": (), "__call__": staticmethod(function)}
+    owner = type(name, (_Owner,), caller)(module)
+    owner.own = (key, function)
+    if address_at(owner, OWN_AT) != id(owner.own):
+        return None
+    definition = define(name, called, text, KEYWORDS)
+    types = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *types)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return Calling(new(ctypes.addressof(definition), owner, module), definition)
 
 
 def stand_before(code: int) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _cffi_backend import FFI
 
-from tensorop.jit import builtin
+from tensorop.jit import background, builtin
 from tensorop.jit.background import Task
 from tensorop.jit.front import OWN_AT, stand_before
 from tensorop.jit.guard import importing, lock
@@ -28,7 +28,6 @@ _WARM = (
     "warm($module, operands, out, alpha=1, beta=0, /)\n--\n\n"
     "Run a call that was seen before, else return None."
 )
-_MOMENT = 0.005  # seconds; Python threads take turns of so many
 
 
 class Warm(NamedTuple):
@@ -76,7 +75,7 @@ class WarmEntry:
                 self._load(kept)
             else:
                 self._process = os.getpid()
-                self._task = Task(self._compile, _MOMENT)
+                self._task = Task(self._compile, background.MOMENT)
 
     def wait(self) -> None:
         """Wait until they are there."""

@@ -30,11 +30,11 @@ from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.touch import item_rows
-from tensorop.runtime import Bound
+from tensorop.runtime import LONG_WORK, Bound
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
 
 POLL_WORK = 1_000_000  # multiply-adds between two looks for interruption, about
-LONG_WORK = 2_000_000  # above which other Python threads may run meanwhile
+FEW_CALLS = 2048  # of kernels: Python makes them in some milliseconds
 
 
 def bind(schedule: Schedule, target: Target) -> tuple[Bound, tuple[Kernel, ...]]:
@@ -64,7 +64,8 @@ def bind_chain(
     """
     image = Image()
     binders = [_Binder(part, target, image) for part in parts]
-    work = [binder.work() for binder in binders]
+    work, shares = [binder.work() for binder in binders], max(p.schedule.shares for p in parts)
+    long, calls = sum(work) >= LONG_WORK, sum(binder.calls() for binder in binders)
     first = binders[work.index(max(work))]
     node, frame = 0, np.zeros(Frame.WORDS, np.int64)
     for binder in reversed(binders):
@@ -85,8 +86,9 @@ def bind_chain(
         image.words(),
         used,
         tuple(slots),
-        sum(work) >= LONG_WORK,
-        max(part.schedule.shares for part in parts),
+        long,
+        not long and shares == 1 and calls <= FEW_CALLS,
+        shares,
     ), image.kernels
 
 
@@ -129,6 +131,10 @@ class _Binder(StagedWords):
         """Multiply-adds, or elements."""
         return self._work(self.schedule.body, dict(self.sizes))
 
+    def calls(self) -> int:
+        """How many kernel calls, about: copies by way of a stage take a few for one."""
+        return self._calls(self.schedule.body, dict(self.sizes))
+
     def _body(
         self, body: tuple[Step, ...], blocks: dict[str, int], region: bool, following: int = 0
     ) -> int:
@@ -151,7 +157,7 @@ class _Binder(StagedWords):
     def _loop(self, loop: Loop, blocks: dict[str, int], region: bool) -> Words:
         if loop.exec == ExecType.SHARED and not region and self.schedule.shares > 1:
             return self._region(loop, blocks)
-        inside = {**blocks, loop.axis: min(loop.block, blocks[loop.axis])}
+        count, inside = _iterations(loop, blocks)
         words = np.zeros(Node.WORDS, np.int64)
         words[Node.KIND] = NodeKind.LOOP
         words[Node.CHILD] = self._body(loop.body, inside, region)
@@ -161,15 +167,14 @@ class _Binder(StagedWords):
         words[Node.BLOCK] = loop.block
         words[Node.KLOOP] = self._axis(loop.axis).type == DimType.K
         words[Node.ANEW] = loop.anew
-        words[Node.POLL] = self._poll_interval(loop, blocks, inside)
+        words[Node.POLL] = self._poll_interval(loop, inside, count)
         self._set_moves(words, self._moves(loop))
         return words
 
-    def _poll_interval(self, loop: Loop, blocks: dict[str, int], inside: dict[str, int]) -> int:
+    def _poll_interval(self, loop: Loop, inside: dict[str, int], count: int) -> int:
         """Every how many iterations a loop looks for interruption: a look costs as much as a small
         kernel call, and loops that are over soon leave it to the loop around them."""
         once = max(1, self._work(loop.body, inside))
-        count = -(-blocks[loop.axis] // inside[loop.axis])
         if once * count < POLL_WORK:
             return 0
         return 1 << max(0, (POLL_WORK // once).bit_length() - 1)
@@ -221,14 +226,23 @@ class _Binder(StagedWords):
         total = 0
         for step in body:
             if isinstance(step, Loop):
-                room, block = blocks[step.axis], min(step.block, blocks[step.axis])
-                inside = {**blocks, step.axis: block}
-                total += -(-room // block) * self._work(step.body, inside)
+                count, inside = _iterations(step, blocks)
+                total += count * self._work(step.body, inside)
             elif isinstance(step, Call):
                 points = 1
                 for name in step.axes:
                     points *= blocks.get(name, 1)
                 total += points
+        return total
+
+    def _calls(self, body: tuple[Step, ...], blocks: dict[str, int]) -> int:
+        total = 0
+        for step in body:
+            if isinstance(step, Loop):
+                count, inside = _iterations(step, blocks)
+                total += count * self._calls(step.body, inside)
+            else:
+                total += 1
         return total
 
     # descriptors
@@ -391,3 +405,9 @@ class _Binder(StagedWords):
         words[TouchWord.ROWS] = offsets.size
         words[TouchWord.STEP] = self._step(name, tensor)
         return words
+
+
+def _iterations(loop: Loop, blocks: dict[str, int]) -> tuple[int, dict[str, int]]:
+    """How many iterations a loop has, and the blocks of all axes in the first."""
+    room, block = blocks[loop.axis], min(loop.block, blocks[loop.axis])
+    return -(-room // block), {**blocks, loop.axis: block}

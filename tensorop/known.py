@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorop import warm
 from tensorop.jit.builtin import Foreign
-from tensorop.jit.entry import machine
+from tensorop.jit.entry import loaded, machine
 from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.jit.warm import (
     BUFFER,
@@ -90,7 +90,8 @@ def learn(
     threads : int or None
         The number in force that the plan is for; None: it is the same for all.
     """
-    warm_entry = machine().warm
+    here = loaded()
+    warm_entry = None if here is None else here.warm
     if (
         warm_entry is None
         or plan.scratch_bytes > BUFFER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tensorop import executable, plan_store
@@ -18,7 +19,7 @@ from tensorop.jit.entry import begin
 from tensorop.jit.guard import importing
 from tensorop.known import forget, learn
 from tensorop.runnable import Runnable
-from tensorop.runtime import run
+from tensorop.runtime import LONG_WORK, run
 from tensorop.threads import get_num_threads
 
 if TYPE_CHECKING:
@@ -42,11 +43,17 @@ CACHED = 8192  # operations
 
 @cache
 def _planning() -> Any:
-    begin()  # to compile what will run the plans
     with importing:
         from tensorop import planning
 
     return whole(planning)
+
+
+def _planning_of(op: TensorOp) -> Any:
+    """What plans an operation."""
+    if prod([d.size for d in op.dimensions]) >= LONG_WORK:
+        begin()  # to compile what its plan will wait for
+    return _planning()
 
 
 class _Kept:
@@ -96,7 +103,7 @@ class _Kept:
 
     def _optimizer(self) -> Planner:
         if self._planned is None:
-            self._planned = _planning().planner_of(self.op, self._threads, plan_for)
+            self._planned = _planning_of(self.op).planner_of(self.op, self._threads, plan_for)
         return self._planned
 
 
@@ -115,7 +122,7 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     found = plan_store.find(op, threads, count)
     if found is not None:
         return Executable(op, allowed, _Kept(op, threads, found={count: found}), plan_for)
-    made: Runnable = _planning().executable_of(
+    made: Runnable = _planning_of(op).executable_of(
         op, threads, plan_for, planner=lambda planned: _Kept(op, threads, planned)
     )
     return made
@@ -124,7 +131,7 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
 @lru_cache(maxsize=CACHED)
 def plan_three_m(op: TensorOp, threads: int | None) -> Runnable | None:
     """The executable of an operation by three real products, None where that is not for it."""
-    made: Runnable | None = _planning().three_m(op, threads, plan_for)
+    made: Runnable | None = _planning_of(op).three_m(op, threads, plan_for)
     return made
 
 
@@ -133,7 +140,7 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Run
     """The executable of an explicit operation: as written, or optimised."""
     if optimize:
         return plan_for(op, threads)
-    written: Runnable = _planning().as_written(op, threads, plan_for)
+    written: Runnable = _planning_of(op).as_written(op, threads, plan_for)
     return written
 
 
@@ -157,7 +164,7 @@ def multiplies_bytes(op: TensorOp) -> bool:
 def _preference(op: TensorOp) -> tuple[float, Sequence[int]]:
     found = plan_store.find_order(op)
     if found is None:
-        found = _planning().preferred_order(op)
+        found = _planning_of(op).preferred_order(op)
         plan_store.note_order(op, *found)
     return found
 

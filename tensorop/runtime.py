@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorop.jit.abi import BETA_IS_ONE, FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame
-from tensorop.jit.entry import Launch, Operand, machine
+from tensorop.jit.entry import Launch, Operand, launch, machine
 from tensorop.jit.image import placed
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
@@ -29,6 +29,7 @@ Scalar = np.generic | np.ndarray[Any, Any]
 
 _SCALAR_BYTES = 32
 _LINE, _PAGE, _HUGE_PAGE = 64, 4096, 2 << 20
+LONG_WORK = 2_000_000  # multiply-adds above which other Python threads may run meanwhile
 
 
 class Prepared(NamedTuple):
@@ -50,7 +51,7 @@ class Bound(NamedTuple):
 
     node: where in `words`, in bytes, the first node is. frame: the words a call starts from
     (addresses of the operands are added by the call). scratch: bytes, and at which offset each
-    slot's buffer begins. long: see `prepare`. shares: how many threads can share a call.
+    slot's buffer begins. long, brief: see `prepare`. shares: how many threads can share a call.
     """
 
     node: int
@@ -59,6 +60,7 @@ class Bound(NamedTuple):
     scratch_bytes: int
     scratch_slots: tuple[tuple[int, int], ...]
     long: bool
+    brief: bool
     shares: int
 
     def placed(self, kernels: Sequence[int], threads: int, defaults: Words | None) -> Prepared:
@@ -70,6 +72,7 @@ class Bound(NamedTuple):
             scratch_bytes=self.scratch_bytes,
             scratch_slots=self.scratch_slots,
             long=self.long,
+            brief=self.brief,
             threads=min(threads, self.shares),
             defaults=defaults,
             keep=words,
@@ -83,6 +86,7 @@ def prepare(
     scratch_bytes: int = 0,
     scratch_slots: Sequence[tuple[int, int]] = (),
     long: bool = False,
+    brief: bool = False,
     threads: int = 1,
     defaults: Words | None = None,
     keep: object = None,
@@ -101,6 +105,8 @@ def prepare(
         the slots PACK0, PACK1, SPARE0 and SPARE1.
     long : bool
         Worth more than some 10 us: other Python threads run meanwhile, and signals are looked for.
+    brief : bool
+        Not long, of few kernel calls and no region: it need not wait for the driver.
     threads : int
         How many threads may work on it, the caller included.
     defaults : words from `scalars`
@@ -108,7 +114,6 @@ def prepare(
     keep : object
         Kept alive as long as the result: the arrays that hold the nodes.
     """
-    entry = machine()
     words = np.zeros(PREPARED_WORDS, np.int64)
     words[FRAME_AT:] = frame
     for slot, offset in scratch_slots:
@@ -116,12 +121,12 @@ def prepare(
     if defaults is not None:
         words[:SCALAR_WORDS] = defaults
     words[CallRecord.NODE] = node
-    words[CallRecord.LONG] = long
+    words[CallRecord.LONG], words[CallRecord.BRIEF] = long, brief
     if threads > 1:
-        words[CallRecord.TEAM] = entry.team
+        words[CallRecord.TEAM] = machine().team
     words[CallRecord.WORKERS] = threads - 1
     assert len(frame) == Frame.WORDS
-    return Prepared(entry.launch, words.ctypes.data, scratch_bytes, (words, keep))
+    return Prepared(launch(), words.ctypes.data, scratch_bytes, (words, keep))
 
 
 def scalars(alpha: Scalar, beta: Scalar) -> Words:

@@ -20,7 +20,7 @@ knows = pytest.mark.skipif(machine().warm is None, reason="arrays are not read b
 FIRST = """
 import os, threading, numpy as np, tensorop
 from tensorop import known
-from tensorop.jit import entry, warm_entry
+from tensorop.jit import background, entry
 from tensorop.jit.guard import lock
 a, b = np.ones((6, 8), "f4"), np.ones((8, 5), "f4")
 def right(): return bool((tensorop.matmul(a, b) == 8).all())
@@ -87,11 +87,43 @@ print(plan(a, b).shape)
     assert run(program).splitlines() == ["None 0 2", "2 0 True True", "(6, 5)"]
 
 
+@knows
+def test_brief_calls_that_come_before_the_driver() -> None:
+    program = """
+print(right(), right(), entry.loaded())  # nothing is learnt
+entry.machine().warm.wait()
+print(right(), right(), right(), len(known._records))
+"""
+    assert run(program) == "True True None\nTrue True True 1\n"
+
+
+@knows
+def test_calls_that_are_not_brief_wait_for_the_driver() -> None:
+    program = """
+large = np.ones((300, 300), "f4")
+print(bool((tensorop.matmul(large, large) == 300).all()), entry.loaded() is None)
+"""
+    assert run(program) == "True False\n"
+
+
+@forks
+def test_a_child_of_a_brief_call_gets_a_driver() -> None:
+    program = """
+entry.MOMENT = 0.3  # its thread is asleep
+good = right()
+child = os.fork()
+if child == 0:
+    os._exit(0 if good and entry.loaded() is None and right() and entry.loaded() else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), right())
+"""
+    assert run(program) == "0 True\n"
+
+
 @forks
 @knows
 def test_a_fork_while_something_is_compiled() -> None:
     program = """
-warm_entry._MOMENT = 0.5  # the thread is still asleep when the process forks
+background.MOMENT = 0.5  # the thread is still asleep when the process forks
 entry.begin()
 def child_is_right():
     child = os.fork()
@@ -107,7 +139,7 @@ print(child_is_right(), right(), child_is_right(), right())
 
 @knows
 def test_the_end_of_a_process_waits_for_its_compilers(tmp_path: Path) -> None:
-    assert run("print(right())", tmp_path) == "True\n"
+    assert run("entry.machine(); print(right())", tmp_path) == "True\n"
     again = "print(right(), entry.machine().warm.get() is None); import sys\n"
     again += "print('llvmlite' in sys.modules)"
     compiles = sys.platform != "linux"

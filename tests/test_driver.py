@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorop import runtime
-from tensorop.jit import entry
+from tensorop.jit import entry, interpreter
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.slots import AxisSlot, Role, Slot, When
 from tests.node_programs import (
@@ -84,6 +84,11 @@ bodies = st.recursive(
     ).map(tuple),
     max_leaves=4,
 )
+without_regions = st.recursive(
+    st.lists(calls, min_size=1, max_size=2).map(tuple),
+    lambda body: st.lists(st.one_of(loops(body), calls), min_size=1, max_size=2).map(tuple),
+    max_leaves=4,
+)
 sizes = st.dictionaries(st.integers(0, 3), st.integers(1, 12), max_size=4)
 
 
@@ -110,6 +115,21 @@ def test_driver_alone_runs_what_the_nodes_mean(
     words.log[0, 0] = min(words.log[0, 0], words.rows)
     assert words.recorded() == expected
     assert (frame == before).all(), "the driver left the frame changed"
+
+
+@settings(max_examples=300, deadline=None)
+@given(without_regions, sizes)
+def test_the_driver_in_python_runs_what_the_nodes_mean(
+    body: tuple[Step, ...], sizes: dict[int, int]
+) -> None:
+    frame = start_frame(sizes)
+    words = Words(rows=20_000)
+    before = frame.copy()
+    expected = list(interpret(body, frame.tolist()))[:20_000]
+    interpreter.run(words.body(body), interpreter._words(frame.ctypes.data))
+    words.log[0, 0] = min(words.log[0, 0], words.rows)
+    assert words.recorded() == expected
+    assert (frame == before).all(), "it left the frame changed"
 
 
 @settings(max_examples=200, deadline=None)
@@ -236,23 +256,27 @@ def test_a_cancelled_call_says_so(poll: bool) -> None:
 # The entries
 
 
-def launch_both(body: tuple[Step, ...], *operands: entry.Operand) -> list[tuple[int, ...]]:
+def launch_in_python(prepared: int, *operands: entry.Operand) -> None:
+    interpreter.run_prepared(prepared, *map(entry._address, operands))
+
+
+def launch_everywhere(body: tuple[Step, ...], *operands: entry.Operand) -> list[tuple[int, ...]]:
     results = []
-    for name in ("launch", "launch_plain"):
+    machine = entry.machine()
+    for launch in (machine.launch, machine.launch_plain, launch_in_python):
         words, frame = Words(rows=100), start_frame()
         frame[Slot.IN1], frame[Slot.PACK1] = 8, 128
         plan = runtime.prepare(words.body(body), frame, keep=words)
-        launch = getattr(entry.machine(), name)
         assert launch(plan.address, *operands) is None
         results.append([row[:8] for row in words.recorded()])
-    assert results[0] == results[1]
+    assert results[0] == results[1] == results[2]
     return results[0]
 
 
 def test_entries_take_arrays_and_addresses() -> None:
     a, b = np.arange(6.0).reshape(2, 3).T, np.arange(5)[::-1]
     address = a.__array_interface__["data"][0]
-    rows = launch_both((Call(1),), a, b, 64, 0, 0, 4096)
+    rows = launch_everywhere((Call(1),), a, b, 64, 0, 0, 4096)
     assert rows == [(address, b.__array_interface__["data"][0] + 8, 64, 0, 4096, 4224, 4096, 4096)]
 
 
