@@ -6,8 +6,9 @@ columns, N outside, M inside, so that a panel of B stays in the first-level cach
 of A stream through. What is left over at the right and lower edge is walked in narrower tiles.
 
 An operand is *packed* (panels as wide as the tile, padded with zeros, see jit/copy.py), *direct*
-(where it lies) or, for B, *consecutive*: where it lies, at consecutive addresses along K. Complex
-numbers and half types are always packed: planar, and as float32.
+(where it lies) or, for B, *consecutive*: where it lies, at consecutive addresses along K. A small A
+may be *gathered*: the kernel puts its panels together itself (`gemm_gather.py`). Complex numbers
+are packed or gathered, planar; half types are packed, as float32.
 `gemm_tile.py` has the loop over K, `gemm_store.py` the combination with C.
 """
 
@@ -19,9 +20,12 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, masks_rows, multiplies
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.gemm_ahead import Ahead, Following
+from tensorop.jit.gemm_checks import check
+from tensorop.jit.gemm_gather import Gathering
 from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
+from tensorop.jit.gemm_strided import Strided
 from tensorop.jit.gemm_tile import (
     SEGMENT,
     Columns,
@@ -34,7 +38,7 @@ from tensorop.jit.gemm_tile import (
     TileProduct,
     multiples_of,
 )
-from tensorop.jit.groups import COLUMNS, Starts, grouped, moves
+from tensorop.jit.groups import Starts, grouped, moves
 from tensorop.jit.long_integers import LongIntegers
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
@@ -53,33 +57,8 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
     ValueError
         Its operands have to be packed, or the target lacks the masks that it needs.
     """
-    described = element(kernel.dtype)
-    if (kernel.a, kernel.b) != ("packed", "packed"):
-        if described.accumulator is not described:
-            raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
-        if described.parts == 2:
-            raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
-    if kernel.inputs and not multiplies(target, kernel.inputs, kernel.dtype):
-        inputs = " and ".join(kernel.inputs)
-        raise ValueError(f"{target.name} multiplies no groups of {inputs} into {kernel.dtype}")
-    if moves(kernel.inputs) and kernel.columns % COLUMNS:
-        raise ValueError(f"{kernel.name} has tiles of no whole vectors of columns")
-    if kernel.left and not masks_rows(kernel, target):
-        raise ValueError(f"{kernel.name} has no tile of masked rows")
-    if kernel.past and not _is_stored_past(kernel):
-        raise ValueError(f"{kernel.name} stores no whole lines")
-    if kernel.store == "runs" and described.part not in target.masked:
-        raise ValueError(
-            f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
-        )
+    check(kernel, target)
     return _MacroKernel(kernel, target).generate()
-
-
-def _is_stored_past(kernel: GemmKernel) -> bool:
-    """Whether C may be stored past the caches."""
-    described = element(kernel.dtype)
-    plain = described.accumulator is described and described.parts == 1 and described.vectorises
-    return plain and kernel.store != "scatter" and kernel.epilogue == "none"
 
 
 class _MacroKernel:
@@ -207,6 +186,8 @@ class _MacroKernel:
         self.b_column: Value | int = self.part
         if kernel.a == "packed":
             self.a_panel = self.word(GemmWord.A_PANEL)
+        elif kernel.a == "gathered":
+            self._gather()
         else:
             self.a_step = self.word(GemmWord.A_K)
             self.a_multiples = multiples_of(code, self.a_step)
@@ -220,6 +201,15 @@ class _MacroKernel:
             self.b_column = self.word(GemmWord.B_N)
             self.b_panel = code.mul(self.b_column, kernel.columns)
             self.multiples = multiples_of(code, self.b_column)
+
+    def _gather(self) -> None:
+        """Put the panels of A together."""
+        code = self.code
+        gathering = Gathering(code, self.element, self.mr, self.lanes)
+        steps = self.word(GemmWord.A_M), self.word(GemmWord.A_K)
+        gathering.generate(self.a, self.m, self.k, *steps)
+        self.a, self.a_ahead = gathering.address, 0
+        self.a_panel = code.mul(self.k, self.a_step)
 
     def _columns(
         self,
@@ -252,6 +242,7 @@ class _MacroKernel:
             stream,
             block,
             step,
+            self.part if self.accumulator.parts == 2 else 0,
         )
 
     def _asked(
@@ -280,11 +271,11 @@ class _MacroKernel:
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
-            if kernel.store != "scatter":
+            if kernel.store in ("columns", "runs"):
                 self._tile(address, tile, code.mul(panel, self.mr), n, valid)
             else:
                 self._put(address, kernel.vectors, tile, 0)
-                self._flush(code.mul(panel, self.mr), code.int(self.mr), n, stored)
+                self._store_rows(code.mul(panel, self.mr), code.int(self.mr), n, stored)
         if self.mr > 1:
             whole = code.mul(panels, self.mr)
             address = code.at(self.a, code.mul(panels, self.a_panel))
@@ -294,7 +285,7 @@ class _MacroKernel:
                     self._tile(address, columns, whole, n, valid, left)
                 else:
                     self._left_rows(address, columns, left)
-                    self._flush(whole, left, n, stored)
+                    self._store_rows(whole, left, n, stored)
 
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
@@ -320,8 +311,8 @@ class _MacroKernel:
         vectors, count = kernel.vectors, None
         if left is not None:
             vectors = kernel.left
-            parts = Arithmetic(code, self.accumulator.real, lanes)
-            count = parts.kept(code.sub(left, (vectors - 1) * lanes))
+            numbers = Arithmetic(code, self.accumulator, lanes)
+            count = numbers.kept(code.sub(left, (vectors - 1) * lanes))
         edge, result, wide = valid is not None or left is not None, self.result, columns.columns
         places = result.places(m, vectors, lanes, kernel.store, count)
         if kernel.past and kernel.store == "runs" and not edge:
@@ -333,7 +324,8 @@ class _MacroKernel:
         # Where K is short and nothing is packed, C is small, and in the cache already.
         far = kernel.a == "packed" or kernel.batch_reduce or kernel.asks
         errand = prefetch if far and not edge else None
-        sums = self._product(address, vectors, columns, lanes, count, errand)
+        loaded = None if kernel.a == "gathered" else count  # whose vectors are whole
+        sums = self._product(address, vectors, columns, lanes, loaded, errand)
         self._store(Sums(sums, places, n, lanes), m, valid, left)
 
     def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
@@ -358,7 +350,7 @@ class _MacroKernel:
     def _left_rows(self, address: Value, columns: Columns, left: Value) -> None:
         """Fewer rows than a tile has, into the buffer. A panel is padded, so that its vectors are
         whole; elsewhere the last one is masked, or rows go one by one."""
-        code, packed = self.code, self.kernel.a == "packed"
+        code, packed = self.code, self.kernel.a != "direct"
         lanes = self.lanes if packed or self.part in self.target.masked else 1
         parts = Arithmetic(code, self.accumulator.real, lanes)
         with code.loop(left, step=lanes) as row:
@@ -415,6 +407,21 @@ class _MacroKernel:
         if products < 24:
             return 4
         return 2 if self.kernel.batch_reduce else 1
+
+    def _store_rows(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
+        """The buffer to C."""
+        if self.kernel.store != "strided":
+            self._flush(m, rows, column, columns)
+            return
+        code, result = self.code, self.result
+        plain = code.builder.and_(result.first, code.builder.not_(result.needs_scalars()))
+        with code.either(plain) as (then, otherwise):
+            with then:
+                Strided(result, self.buffer, self.word(GemmWord.C_M), self.lanes).store(
+                    m, rows, column, columns
+                )
+            with otherwise:
+                self._flush(m, rows, column, columns)
 
     def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
         code = self.code

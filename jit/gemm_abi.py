@@ -11,13 +11,14 @@ from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
-Access = Literal["packed", "direct", "consecutive"]
-Store = Literal["columns", "runs", "scatter"]
+Access = Literal["packed", "direct", "consecutive", "gathered"]
+Store = Literal["columns", "runs", "strided", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
 EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
 )
 
+PANEL_BYTES = 8192  # of the panels of A that a kernel puts together on its stack
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
 
 
@@ -34,7 +35,8 @@ class GemmWord(IntEnum):
     A_SLOT, B_SLOT, C_SLOT: frame slots with the block addresses of the operands (panels, or the
     data itself) and of C.
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
-    B_N: between columns of B (direct). A_BR, B_BR: between batch-reduce blocks.
+    A_M: between rows of A (gathered). B_N: between columns of B (direct).
+    A_BR, B_BR: between batch-reduce blocks. C_M: between rows of C (store="strided").
     AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks, packed operands).
     A_NEXT, B_NEXT, C_NEXT: from this block of an operand, or of C, to one of the same size that is
     asked for meanwhile (direct, asks; batch-reduce: a block of B without gaps, 0 for none).
@@ -69,7 +71,9 @@ class GemmWord(IntEnum):
     C_NEXT = 17
     C_BYTES = 18
     C_SLOT = 19
-    WORDS = 20
+    A_M = 20
+    C_M = 21
+    WORDS = 22
 
 
 class GemmKernel(NamedTuple):
@@ -88,7 +92,8 @@ class GemmKernel(NamedTuple):
     inputs: the dtypes of A and B where packed panels hold groups of steps of K (`groups.py`), on a
     target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
-    belong to two runs at most (where masks are free), "scatter" where a chunk table says which are.
+    belong to two runs at most (where masks are free), "strided" where rows are one stride apart,
+    "scatter" where a chunk table says which are consecutive.
     """
 
     dtype: str
@@ -143,4 +148,8 @@ def masks_stores(dtype: str, target: Target) -> bool:
 
 def masks_rows(kernel: GemmKernel, target: Target) -> bool:
     """Whether there may be a tile whose last vector is masked."""
-    return kernel.a == "direct" and kernel.store == "columns" and masks_stores(kernel.dtype, target)
+    return (
+        kernel.a in ("direct", "gathered")
+        and kernel.store == "columns"
+        and masks_stores(kernel.dtype, target)
+    )

@@ -164,7 +164,7 @@ class StridedColumns(NamedTuple):
 
     stream: what the next call reads and is asked for meanwhile (into L2), `stream_block` bytes
     further with each batch-reduce block; None for nothing. stream_step: bytes of the columns in one
-    step of K.
+    step of K. plane: bytes from the real to the imaginary part (0: the elements are real).
     """
 
     columns: int
@@ -176,6 +176,7 @@ class StridedColumns(NamedTuple):
     stream: Value | None = None
     stream_block: Step = 0
     stream_step: Step = 0
+    plane: int = 0
 
     def pointers(self, code: Code) -> list[Value]:
         """The addresses that the elements of one step of K are reached from."""
@@ -208,9 +209,14 @@ class StridedColumns(NamedTuple):
 
     def load(self, scalar: Arithmetic, pointers: Sequence[Value], column: int) -> Number:
         if self.offsets:
-            return scalar.load(scalar.code.at(pointers[0], self.offsets[column]))
-        group, within = divmod(column, REACH)
-        return scalar.load(reach(scalar.code, pointers[group], within, self.multiples))
+            place = scalar.code.at(pointers[0], self.offsets[column])
+        else:
+            group, within = divmod(column, REACH)
+            place = reach(scalar.code, pointers[group], within, self.multiples)
+        number = scalar.load(place)
+        if self.plane:
+            number += scalar.load(scalar.code.at(place, self.plane))
+        return number
 
 
 Columns = PackedColumns | StridedColumns

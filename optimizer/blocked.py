@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import EPILOGUES, GemmKernel, Store, masks_stores
+from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_slow
@@ -41,6 +41,7 @@ from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.blocks import Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.groups import inputs_in_groups
+from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
     columns_lie,
@@ -288,18 +289,6 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
         read = next(i for i, d in enumerate(inner) if d.strides[IN0] == 1)
         whole_lines = prod(d.size for d in inner[:read]) * min(inner[read].size, LINE // itemsize)
     return balanced(m.size, max(inside, whole_lines, MIN_ROWS * rows), rows)
-
-
-def epilogue_of(op: TensorOp) -> str:
-    """The last touch, where a matrix product kernel can apply it to its sums."""
-    return op.last_touch.value if op.last_touch.value in EPILOGUES else "none"
-
-
-def kernel_dtype(op: TensorOp) -> str:
-    """The dtype of a matrix product kernel. Signed integers share those of the unsigned ones, whose
-    products and sums have the same bits, unless an epilogue asks for the sign."""
-    unsigned = op.dtype.startswith("int") and epilogue_of(op) == "none"
-    return f"u{op.dtype}" if unsigned else op.dtype
 
 
 class _Stored(NamedTuple):

@@ -22,6 +22,7 @@ from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
+from tensorop.optimizer.gathered import Gathered
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
@@ -284,6 +285,13 @@ def items_cycles(items: Items, machine: Machine) -> float:
     tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
     work = count * m / items.width * n / columns * tile
     memory = _item_memory(op, machine) + _alone_again(op, m // items.width, machine)
+    return max(work, memory) + BESIDE * min(work, memory)
+
+
+def gathered_cycles(found: Gathered, machine: Machine) -> float:
+    """Small matrix products whose kernel puts panels together itself."""
+    work = found.op.size_of(DimType.C) * (CALL + found.cycles)
+    memory = _item_memory(found.op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 

@@ -19,10 +19,10 @@ from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
-from tensorop.optimizer.blocked import epilogue_of, kernel_dtype
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
+from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches

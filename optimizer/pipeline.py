@@ -7,6 +7,7 @@
         batch        many small products, vectors along the batch (batch.py)
         items        the same, one after the other (items.py)
         tiny         the same, so small that each is straight-line code (tiny.py)
+        gathered     small products whose operands lie anywhere (gathered.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
@@ -24,6 +25,7 @@ from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import fuse
+from tensorop.optimizer.gathered import gathered_of, gathering
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
 from tensorop.optimizer.interleave import channels_of, interleaved, runs_on
@@ -145,6 +147,8 @@ def _scheduled(
         return batched(op, machine, threads)
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:
         return tiny_products(tiny, machine, threads)
+    if regime.name == "gathered" and (small := gathered_of(op, machine)) is not None:
+        return gathering(small, threads)
     if regime.name == "items" and (items := items_of(op, machine)) is not None:
         return itemised(items, machine, threads)
     if regime.name == "blocked":

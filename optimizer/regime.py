@@ -12,11 +12,13 @@ from tensorop.optimizer.cost import (
     SHORT,
     batch_cycles,
     direct_cycles,
+    gathered_cycles,
     items_cycles,
     product_cycles,
     tiny_cycles,
 )
 from tensorop.optimizer.direct import as_items, direct
+from tensorop.optimizer.gathered import gathered_of
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
@@ -104,13 +106,16 @@ def _large(op: TensorOp, machine: Machine) -> Regime:
 
 
 def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regime]:
-    """The ways for a batch of small products; along: see `as_batch`."""
+    """The ways for a small product, or a batch of them; along: see `as_batch`."""
     found = []
     if along is not None:
         why = "the batch is consecutive, and matrices are small"
         if along != op:
             why = "a small matrix is applied to many vectors, which lie near one another"
         found.append(Regime("batch", why, batch_cycles(op, machine)))
+    if (gathered := gathered_of(op, machine)) is not None:
+        why = "operands are small, and a kernel reads them wherever they lie"
+        found.append(Regime("gathered", why, gathered_cycles(gathered, machine)))
     if not op.of_type(DimType.C):
         return found
     if (items := items_of(op, machine)) is not None:

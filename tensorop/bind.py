@@ -276,6 +276,8 @@ class _Binder(StagedWords):
         words[d.C_SLOT] = self._slot(self.op.out)
         if kernel.a != "packed":
             words[d.A_K] = self._step(k, 0)
+        if kernel.a == "gathered":
+            words[d.A_M] = self._step(m, 0)
         if kernel.b != "packed":
             words[d.B_K], words[d.B_N] = self._step(k, 1), self._step(n, 1)
         if kernel.batch_reduce:
@@ -289,7 +291,9 @@ class _Binder(StagedWords):
             records, begin = chunks(self._offsets(m, out), size, lanes, kernel.rows(self.target))
             words[d.C_M_CHUNKS] = self.image.keep(records)
             words[d.C_M_BEGIN] = self.image.keep(begin)
-            if kernel.store == "runs":
+            if kernel.store == "strided":
+                words[d.C_M] = self._step(m, out)
+            elif kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
         if kernel.asks and kernel.a == "packed":
             words[d.AHEAD] = self.image.keep(self._ahead_words(call))

@@ -1,0 +1,44 @@
+"""Which descriptions of GEMM kernels there is no code for."""
+
+from __future__ import annotations
+
+from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import GemmKernel, masks_rows, multiplies
+from tensorop.jit.groups import COLUMNS, moves
+from tensorop.jit.target import Target
+
+
+def check(kernel: GemmKernel, target: Target) -> None:
+    """Refuse a kernel that cannot be.
+
+    Raises
+    ------
+    ValueError
+        Its operands have to be packed, or the target lacks the masks or instructions that it needs.
+    """
+    described = element(kernel.dtype)
+    if (kernel.a, kernel.b) != ("packed", "packed"):
+        if described.accumulator is not described:
+            raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
+        if described.parts == 2 and (kernel.a, kernel.b) != ("gathered", "direct"):
+            raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
+    if kernel.inputs and not multiplies(target, kernel.inputs, kernel.dtype):
+        inputs = " and ".join(kernel.inputs)
+        raise ValueError(f"{target.name} multiplies no groups of {inputs} into {kernel.dtype}")
+    if moves(kernel.inputs) and kernel.columns % COLUMNS:
+        raise ValueError(f"{kernel.name} has tiles of no whole vectors of columns")
+    if kernel.left and not masks_rows(kernel, target):
+        raise ValueError(f"{kernel.name} has no tile of masked rows")
+    if kernel.past and not _is_stored_past(kernel):
+        raise ValueError(f"{kernel.name} stores no whole lines")
+    if kernel.store == "runs" and described.part not in target.masked:
+        raise ValueError(
+            f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
+        )
+
+
+def _is_stored_past(kernel: GemmKernel) -> bool:
+    """Whether C may be stored past the caches."""
+    described = element(kernel.dtype)
+    plain = described.accumulator is described and described.parts == 1 and described.vectorises
+    return plain and kernel.store in ("columns", "runs") and kernel.epilogue == "none"
