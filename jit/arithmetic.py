@@ -118,7 +118,7 @@ class Arithmetic:
         the last element that is read."""
         if self.lanes == 1:
             return self.load(address, count)
-        ways = [lambda: self._gather_singly(address, step, count)]
+        ways = [lambda: self.gather_singly(address, step, count)]
         if count is None:
             ways += [partial(self._gather_near, address, apart) for apart in NEAR_STEPS]
         return self._by_step(step, ways)
@@ -136,7 +136,8 @@ class Arithmetic:
     ) -> Number:
         return tuple(self.code.choose(condition, then, otherwise))
 
-    def _gather_singly(self, address: Value, step: Value, count: Value | None) -> Number:
+    def gather_singly(self, address: Value, step: Value, count: Value | None) -> Number:
+        """As `gather`, for steps of any size only."""
         code, raw = self.code, Literal(self.type, "poison")
         for i, place in enumerate(self._places(address, step, count)):
             part = code.load(place, storage(self.element))
@@ -240,7 +241,7 @@ class Arithmetic:
         scalar = ir.IntType(8 * self.element.part)
         places = [127 if lane % 2 else lane for lane in range(self.lanes)]
         limit = self._repeated(self.builder.trunc(count, scalar), self.lanes)
-        return self.builder.icmp_unsigned("<", _numbers(scalar, places), limit)
+        return self.builder.icmp_unsigned("<", numbers(scalar, places), limit)
 
     def _mask(self, lanes: int, count: Value, behind: bool = False) -> Value:
         if isinstance(count.type, ir.VectorType):
@@ -249,7 +250,7 @@ class Arithmetic:
         key = (self.builder.block, count, lanes, scalar.width, behind)
         if key not in self.code.made:
             short = self.builder.trunc(count, scalar)
-            limit, places = self._repeated(short, lanes), _numbers(scalar, range(lanes))
+            limit, places = self._repeated(short, lanes), numbers(scalar, range(lanes))
             self.code.made[key] = self.builder.icmp_unsigned(">=" if behind else "<", places, limit)
         return self.code.made[key]
 
@@ -376,6 +377,13 @@ class Arithmetic:
         mask = self._mask(self.lanes, count)
         return tuple(self.builder.select(mask, a, b) for a, b in zip(value, other, strict=True))
 
+    def picked(self, value: Number, places: Value) -> Number:
+        """In each lane that of a value whose number is there, an integer as wide as an element:
+        where `Target.shifts_lines`, of 4 or 8 bytes."""
+        name = {4: "sf", 8: "df"}[self.element.size]
+        name = f"llvm.x86.avx512.permvar.{name}.{8 * LINE}"
+        return tuple(self.code.intrinsic(name, self.type, [part, places]) for part in value)
+
     def minimum(self, a: Number, b: Number) -> Number:
         """NaN where either is NaN, as numpy.minimum."""
         return (self._extremum("<", a[0], b[0]),)
@@ -428,14 +436,14 @@ def _constant(scalar: ir.Type, lanes: int, value: float) -> Literal:
     return Literal(vector_type(scalar, lanes), text if lanes == 1 else f"splat ({scalar} {text})")
 
 
-def _numbers(scalar: ir.Type, values: Sequence[int]) -> Literal:
+def numbers(scalar: ir.Type, values: Sequence[int]) -> Literal:
     """A vector of integers."""
     texts = (f"{scalar} {value}" for value in values)
     return Literal(vector_type(scalar, len(values)), f"<{', '.join(texts)}>")
 
 
 def indices(lanes: list[int]) -> Literal:
-    return _numbers(INT32, lanes)
+    return numbers(INT32, lanes)
 
 
 def _null(type_: ir.Type) -> str:

@@ -50,6 +50,7 @@ def stream_kernel(
     conj0: bool = False,
     conj1: bool = False,
     joined: bool = False,
+    one_row: bool = False,
     past: bool = False,
     width: int = 0,
     asks: bool = False,
@@ -76,6 +77,8 @@ def stream_kernel(
     joined : bool
         The rows, of at most `JOINED` positions, lie end to end in in0 and out, so that vectors go
         from one into the next. in1 has one row for all y ("unit"), or an element for each ("zero").
+    one_row : bool
+        Rows are joined, of which in0, too, has one for all y, and in1 an element for each.
     past : bool
         More is written than the caches hold, so that lines had better not go through them. Only a
         wish: where vectors are no parts of lines, or rows are joined or summed, they do.
@@ -105,9 +108,11 @@ def stream_kernel(
         (in0, out, outer_reduced) != ("unit", "unit", False) or in1 in (None, "strided")
     ):
         raise ValueError("rows are joined that lie end to end in in0 and out, with in1 beside them")
-    form = StreamKernel(
-        main, dtype, source, in0, in1, out, outer_reduced, conj0, conj1, joined, past, width, asks
-    )
+    if one_row and not (joined and in1 == "zero"):
+        raise ValueError("in0 has one row for all beside an element of in1 for each joined row")
+    accesses = in0, in1, out
+    flags = outer_reduced, conj0, conj1, joined, one_row, past
+    form = StreamKernel(main, dtype, source, *accesses, *flags, width, asks)
     return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
 
@@ -153,7 +158,7 @@ def _plain_accesses(form: StreamKernel) -> StreamKernel:
         return form._replace(out="scattered") if form.strided else form
     in1: Access | None = None if form.in1 is None else "strided"
     strided = form._replace(in0="strided", in1=in1, out="strided")
-    return strided._replace(outer_reduced=False, joined=False)
+    return strided._replace(outer_reduced=False, joined=False, one_row=False)
 
 
 def _retyped(form: StreamKernel) -> StreamKernel:

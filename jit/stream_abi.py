@@ -10,10 +10,19 @@ from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from tensorop.ir import REDUCTIONS, Primitive
+from tensorop.jit.elements import GATHERED, element
+from tensorop.jit.target import Target
 
 Access = Literal["unit", "zero", "strided", "scattered", "reduced"]
 
 JOINED = 64  # positions of X at most where rows are joined
+
+
+def picks(dtype: str, target: Target) -> bool:
+    """Whether vectors of joined rows, each of which has one element of an input, are picked out of
+    a vector of these elements: of the types that most work is done in."""
+    return dtype in GATHERED and target.shifts_lines(element(dtype).size)
+
 
 REDUCING = frozenset(main.value for main in REDUCTIONS | {Primitive.GEMM})
 
@@ -47,6 +56,7 @@ class StreamKernel(NamedTuple):
     that is scattered.
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
     joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
+    one_row: in0 has one row for all, too, and in1 an element each.
     past: whole lines of out are stored past the caches, where out is not read.
     width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
     asks: meanwhile the rows that are two blocks of them further on are asked for.
@@ -63,6 +73,7 @@ class StreamKernel(NamedTuple):
     conj0: bool = False
     conj1: bool = False
     joined: bool = False
+    one_row: bool = False
     past: bool = False
     width: int = 0
     asks: bool = False
@@ -76,6 +87,7 @@ class StreamKernel(NamedTuple):
             "conj0": self.conj0,
             "conj1": self.conj1,
             "joined": self.joined,
+            "one_row": self.one_row,
             "past": self.past,
             "asking": self.asks,
         }

@@ -4,8 +4,8 @@ Four shapes of loops, over vectors along X where every tensor is consecutive or 
 
 - `_map`: nothing is reduced; rows of Y, strips of vectors of X. Where more is written than the
   caches hold, whole lines of a row go past these (`_map_lines`).
-- `_map_joined`: the same of short rows that lie end to end. Some of them at a time are gone through
-  as one; what the second input has for these is first put together in a buffer.
+- `_map_joined`: the same of short rows that lie end to end, some of which are gone through as one
+  (`jit/stream_joined.py`).
 - `_sum_over_y`: accumulators for a strip of X, perhaps for all of a row, stay in registers while Y
   runs inside. A strip of one vector has several, each for every so many-th row, so that their
   chains overlap.
@@ -28,12 +28,13 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import BYTE, WORD, Value
+from tensorop.jit.builder import WORD, Value
 from tensorop.jit.fold import fold_each
 from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
-from tensorop.jit.stream_abi import JOINED, StreamKernel
-from tensorop.jit.stream_steps import Lanes, Place, Row, StreamSteps
+from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
+from tensorop.jit.stream_joined import JoinedSteps
+from tensorop.jit.stream_steps import Lanes, Place, Row
 from tensorop.jit.target import Target
 
 _ROWS = 4  # rows of Y that one pass along X sums
@@ -55,7 +56,7 @@ def generate(kernel: StreamKernel, target: Target) -> ir.Module:
     return Stream(kernel, target).generate()
 
 
-class Stream(StreamSteps):
+class Stream(JoinedSteps):
     """The generator of one kernel."""
 
     def generate(self) -> ir.Module:
@@ -95,7 +96,7 @@ class Stream(StreamSteps):
         before = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
         head = code.min(code.builder.udiv(before, code.int(size)), length)
         head = code.builder.select(usual, length, head)
-        behind = code.add(head, self._multiple(code.sub(length, head), line))
+        behind = code.add(head, self.multiple(code.sub(length, head), line))
         with code.loop(code.int(2)) as part:
             is_first = code.equal(part, 0)
             start = code.builder.select(is_first, code.int(0), behind)
@@ -125,7 +126,7 @@ class Stream(StreamSteps):
                 last = Strip(code.sub(length, lanes.width), lanes, [None])
                 places = self._places(last, out)
                 values = self.updated(lanes.of, self._map_strip(last, rows), places)
-                whole = self._multiple(length, vectors * lanes.width)
+                whole = self.multiple(length, vectors * lanes.width)
                 for strip in self._whole_strips(whole, last.x, vectors):
                     self._store_strip(strip, self._map_strip(strip, rows), out)
                 with code.when(code.less(whole, length)):
@@ -142,61 +143,30 @@ class Stream(StreamSteps):
         return [self.compute(strip.lanes.of, inputs) for inputs in loaded]
 
     def _map_joined(self) -> None:
-        """So many rows at a time that they are whole vectors. In the buffer, a row's last vector
-        may reach into the next one, written after it."""
-        code, (dense, spread) = self.code, self.inputs
-        together = code.mul(code.builder.udiv(code.int(JOINED), self.x), self.lanes.width)
-        buffer = code.stack(BYTE, (JOINED + 1) * self.lanes.width * spread.size)
-        if spread.access == "unit":
-            self._fill_with_row(buffer, spread.address, code.min(together, self.y))
+        """So many rows at a time that they are whole vectors."""
+        code, (in0, in1) = self.code, self.inputs
+        plain = in1.access == "zero" and self.form.source is None
+        lanes, picked = self.lanes.width, plain and picks(self.form.dtype, code.target)
+        together = code.mul(1 if picked else code.builder.udiv(code.int(JOINED), self.x), lanes)
+        most = code.min(together, self.y)
+        same = [(in0, self.form.one_row), (in1, in1.access == "unit")]
+        buffers = [self.repeated_row(one, most) if is_same else None for one, is_same in same]
+        if picked:
+            return self.map_picking(in0, in1, buffers[0])
+        elements = self.buffer() if in1.access == "zero" else None
         with code.loop(self.y, step=together) as y:
-            count = code.min(together, code.sub(self.y, y))
-            if spread.access == "zero":
-                start = code.at(spread.address, code.mul(y, spread.stride))
-                self._fill_with_elements(buffer, start, spread.stride, count)
-            first = code.mul(y, self.x)
-            start = code.at(dense.address, code.mul(first, dense.size))
-            inputs = [
-                Row(start, dense.size, dense.conjugated, None),
-                Row(buffer, spread.size, spread.conjugated, None),
+            count, first = code.min(together, code.sub(self.y, y)), code.mul(y, self.x)
+            if elements is not None:
+                start = code.at(in1.address, code.mul(y, in1.stride))
+                self.fill_with_elements(elements, start, in1.stride, count)
+            dense = code.at(in0.address, code.mul(first, in0.size))
+            places = (buffers[0] or dense, buffers[1] or elements)
+            rows = [
+                Row(place, one.size, one.conjugated, None)
+                for place, one in zip(places, self.inputs, strict=True)
             ]
             out = code.at(self.out, code.mul(first, self.element.size))
-            self._map_row(inputs, out, code.mul(count, self.x))
-
-    def _fill_with_row(self, buffer: Value, row: Value, count: Value) -> None:
-        """The same row of the second input so many times, end to end."""
-        code, size, one = self.code, self.source.size, self.scalar.source
-        with code.loop(self.x) as x:
-            at = code.mul(x, size)
-            one.store(one.load(code.at(row, at)), code.at(buffer, at))
-        total, of = code.mul(count, self.x), self.lanes.source
-        doublings = (JOINED * self.lanes.width).bit_length()
-        with code.repeat(code.int(doublings), [self.x]) as carried:
-            (filled,) = carried.values
-            more = code.min(filled, code.sub(total, filled))
-            end = code.at(buffer, code.mul(filled, size))
-            with code.loop(more, step=self.lanes.width) as x:
-                at = code.mul(x, size)
-                of.store(of.load(code.at(buffer, at)), code.at(end, at))
-            carried.update([code.add(filled, more)])
-
-    def _fill_with_elements(self, buffer: Value, first: Value, stride: Value, count: Value) -> None:
-        """So many rows, each of one element of the second input."""
-        code, of = self.code, self.lanes.source
-
-        def every(y: Value) -> Number:
-            return of.splat(self.scalar.source.load(code.at(first, code.mul(y, stride))))
-
-        narrow = code.less(self.x, self.lanes.width + 1)
-        several = code.builder.select(narrow, self._multiple(count, _ROWS), code.int(0))
-        width = code.mul(self.x, self.source.size)
-        with code.loop(several, step=_ROWS) as y:
-            for value, row in [(every(row), row) for row in (code.add(y, i) for i in range(_ROWS))]:
-                of.store(value, code.at(buffer, code.mul(row, width)))
-        with code.loop(count, start=several) as y:
-            value, start = every(y), code.at(buffer, code.mul(y, width))
-            with code.loop(self.x, step=self.lanes.width) as x:
-                of.store(value, code.at(start, code.mul(x, self.source.size)))
+            self._map_row(rows, out, code.mul(count, self.x))
 
     def _sum_over_y(self) -> None:
         most = self.vectors(self.form.width or 4)
@@ -205,7 +175,7 @@ class Stream(StreamSteps):
             totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
             done = self.code.int(0)
             if chains > 1:
-                done = self._multiple(self.y, chains)
+                done = self.multiple(self.y, chains)
                 totals = self._repeat(0, done, chains, totals, partial(self._add_ys, strip))
                 totals = [self._pairwise(strip.lanes.of, totals)]
             totals = self._repeat(done, self.y, 1, totals, partial(self._add_ys, strip))
@@ -253,7 +223,7 @@ class Stream(StreamSteps):
 
     def _sum_several_rows(self) -> Value:
         """As many rows as can be done several at a time, and how many that are."""
-        code, done = self.code, self._multiple(self.y, self._rows)
+        code, done = self.code, self.multiple(self.y, self._rows)
         ways = [(done, True)]
         if len(self.inputs) == 2:
             shared, none = code.equal(self.inputs[1].stride, 0), code.int(0)
@@ -324,9 +294,9 @@ class Stream(StreamSteps):
             with code.loop(length) as x:
                 yield Strip(x, lanes, [None])
             return
-        whole = self._multiple(length, vectors * lanes.width)
+        whole = self.multiple(length, vectors * lanes.width)
         if not self.masked:
-            single = self._multiple(length, lanes.width)
+            single = self.multiple(length, lanes.width)
             yield from self._whole_strips(whole, single, vectors)
             yield from self._tail(length, single)
             return
@@ -363,13 +333,6 @@ class Stream(StreamSteps):
         else:
             with code.loop(length, start=start) as x:
                 yield Strip(x, self.scalar, [None])
-
-    def _multiple(self, n: Value, unit: int) -> Value:
-        """n rounded down to a multiple."""
-        code = self.code
-        if unit & (unit - 1):
-            return code.sub(n, code.builder.urem(n, code.int(unit)))
-        return code.builder.and_(n, code.int(-unit))
 
     def _counts(self, x: Value, length: Value, vectors: int) -> list[Value | None]:
         """How many lanes of each of the vectors from x on lie inside."""
@@ -413,7 +376,7 @@ class Stream(StreamSteps):
         last = totals[-len(rows) :] if self._scalar_tail else []
         totals = totals[: len(totals) - len(last)]
         lanes, vectors = self.lanes, len(totals) // len(rows)
-        whole = self._multiple(n, vectors * lanes.width)
+        whole = self.multiple(n, vectors * lanes.width)
 
         def step(width: Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
@@ -427,7 +390,7 @@ class Stream(StreamSteps):
             masks = n if lanes.width > 1 else None
             heads = self._repeat(whole, n, lanes.width, heads, step(lanes, masks))
         else:
-            single = self._multiple(n, lanes.width)
+            single = self.multiple(n, lanes.width)
             heads = self._repeat(whole, single, lanes.width, heads, step(lanes))
             last = self._repeat(single, n, 1, last, step(self.scalar))
         totals[::vectors] = heads

@@ -130,6 +130,13 @@ class StreamSteps:
         byte = self.element.part == 1 and self.element.kind in "iu"  # no such multiplication
         return max(1, most // 4) if byte and multiplies else most
 
+    def multiple(self, n: Value, unit: int) -> Value:
+        """n rounded down to a multiple."""
+        code = self.code
+        if unit & (unit - 1):
+            return code.sub(n, code.builder.urem(n, code.int(unit)))
+        return code.builder.and_(n, code.int(-unit))
+
     # one element, or one vector of them
 
     def rows(self, y: Value, x: Value | None = None) -> list[Row]:

@@ -9,27 +9,42 @@ from __future__ import annotations
 
 from tensorop.ir import BINARY, CONTRACTIONS, Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.stream_abi import JOINED
+from tensorop.jit.stream_abi import JOINED, picks
+from tensorop.jit.target import Target
 
 MANY = 32  # rows for which it pays to put together what is the same for all
-NARROW = 128  # bytes of a row from which on one that is an element of the other input goes alone
+NARROW = 128  # bytes of a row from which on one that is an element of the other input goes alone,
+# where vectors of such rows are not picked out of one of these elements
+WHOLE = 4  # vectors from which on a row of nothing else goes alone, if it is the same for all
 
 
-def spread(op: TensorOp, rows: Dimension | None, inner: Dimension | None) -> int | None:
+def spread(
+    op: TensorOp, rows: Dimension | None, inner: Dimension | None, target: Target
+) -> int | None:
     """The input that is to be spread over the others, where rows can be joined; None where not. Of
     operations that are no product it is in1."""
     if op.main not in CONTRACTIONS | BINARY or rows is None or inner is None:
         return None
     if inner.size > JOINED or DimType.K in (rows.type, inner.type):
         return None
+    if not _end_to_end(inner, rows, op.out):
+        return None
     size = element(op.dtype).size
+    narrow = picks(op.dtype, target) or inner.size * size < NARROW
+    vectors, part = divmod(inner.size, target.lanes(size))
     for dense in (0, 1) if op.main in CONTRACTIONS else (0,):
         other = 1 - dense
-        elements = inner.strides[other] == 0 and inner.size * size < NARROW
-        one_row = inner.strides[other] == 1 and rows.strides[other] == 0 and rows.size >= MANY
-        if (elements or one_row) and all(_end_to_end(inner, rows, t) for t in (dense, op.out)):
+        elements = inner.strides[other] == 0 and narrow
+        if elements and _one_row(inner, rows, dense) and (part or vectors < WHOLE):
+            return other
+        if _end_to_end(inner, rows, dense) and (elements or _one_row(inner, rows, other)):
             return other
     return None
+
+
+def _one_row(inner: Dimension, rows: Dimension, tensor: int) -> bool:
+    """Whether the same elements are in many rows of a tensor."""
+    return inner.strides[tensor] == 1 and rows.strides[tensor] == 0 and rows.size >= MANY
 
 
 def _end_to_end(inner: Dimension, rows: Dimension, tensor: int) -> bool:

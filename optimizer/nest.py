@@ -60,7 +60,7 @@ def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -
         axes, body, note = _matrix_product(op, machine)
     else:
         op = op if paired else _two_prims(op, machine)
-        if op.main in CONTRACTIONS and _exchanges(op):
+        if op.main in CONTRACTIONS and _exchanges(op, machine):
             op, swapped = exchange(op), True
         axes, body, note = _stream(op, machine)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
@@ -227,7 +227,8 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     width = _width(op, x, y, machine)
     asks = not width and _asks(op, x, y, machine)
     tensors = tuple(range(len(op.tensors)))
-    call = stream_call(op, main, tensors, (x, y), past=past, width=width, asks=asks)
+    joined = spread(op, outer, inner, machine.target) is not None
+    call = stream_call(op, main, tensors, (x, y), joined=joined, past=past, width=width, asks=asks)
     steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = _rows_and_columns(op, x, y, machine, call.kernel)
     if y.size > rows:
@@ -296,14 +297,14 @@ def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
     return rows, inner
 
 
-def _exchanges(op: TensorOp) -> bool:
+def _exchanges(op: TensorOp, machine: Machine) -> bool:
     """Whether in0 and in1 change places: what rows share is to be in1, which a kernel reads once
     for several sums; else what is consecutive along the vectors in0, and what repeats in1, so that
     one kernel serves both orders."""
     rows, inner = _stream_order(op)
     if inner is None:
         return False
-    is_spread = spread(op, rows, inner)
+    is_spread = spread(op, rows, inner, machine.target)
     if is_spread is not None:
         return is_spread == 0
     in0, in1 = (_BETTER.index(_access(s)) for s in inner.strides[: op.out])
@@ -325,6 +326,7 @@ def stream_call(
     tensors: tuple[int, ...],
     axes: tuple[Axis, Axis],
     when: str = "always",
+    joined: bool = False,
     past: bool = False,
     width: int = 0,
     asks: bool = False,
@@ -337,7 +339,6 @@ def stream_call(
     access = [_access(step) for step in steps]
     if x.type == DimType.K:
         access[-1] = "reduced"
-    rows, inner = (axis.dimensions[0] if axis.dimensions else None for axis in (y, x))
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
     source = op.tensors[0].dtype if main == Primitive.CAST else None
     kernel = stream_kernel(
@@ -350,7 +351,8 @@ def stream_call(
         outer_reduced=y.type == DimType.K,
         conj0=conj[0],
         conj1=conj[1] if len(conj) > 1 else False,
-        joined=len(tensors) == 3 and spread(op, rows, inner) == 1,
+        joined=joined,
+        one_row=joined and y.stride(0) == 0,
         past=past,
         width=width,
         asks=asks,

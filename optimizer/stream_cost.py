@@ -12,6 +12,7 @@ from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
 from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
+from tensorop.jit.stream_abi import picks
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.strands import FOLLOWING, strands
@@ -39,6 +40,7 @@ ALONE = 1.5
 PART = 3.5
 FILL = 150.0  # a call that puts a short row together with itself, to be joined to others
 REPEATED = 4.0  # an element that is repeated for a short row, which is joined to others
+PICKED = 1.4  # a vector whose elements are picked
 KEPT_MASKED = 4.0  # the same, and a vector of it, where masks are free
 VECTOR_MASKED = 1.5
 UPDATED = 1.9  # a vector of a sum that is added to what out holds
@@ -47,6 +49,13 @@ SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such 
 LANE = 1.0
 OVERLAPPED = 1.0  # to translate an address by the second level: of a vector, several at a time
 NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
+
+
+def _has_one_row(op: TensorOp, rows: Dimension | None, inner: Dimension) -> bool:
+    """Whether an input has the same row again and again."""
+    return rows is not None and any(
+        inner.strides[t] == 1 and rows.strides[t] == 0 for t in range(op.out)
+    )
 
 
 def stream_cycles(
@@ -97,8 +106,8 @@ class Streams:
         it may be too low, but for that."""
         op, machine = self._op, self._machine
         y = rows.size if rows else 1
-        other = spread(op, rows, inner)
-        begun = CALL + (FILL if other is not None and inner.strides[other] else 0.0)
+        other = spread(op, rows, inner, machine.target)
+        begun = CALL + (FILL if other is not None and _has_one_row(op, rows, inner) else 0.0)
         followed = self._has_strands and self._follows(inner, rows)
         y = min(y, machine.streams) if followed else y
         calls = self._points / inner.size
@@ -142,9 +151,11 @@ class Streams:
     def _row(self, inner: Dimension, rows: Dimension | None, other: int | None) -> float:
         """Cycles of one row, from L1; other: see `spread`."""
         op, lanes = self._op, self._lanes
-        if other is not None:
-            repeated = REPEATED if inner.strides[other] == 0 else 0.0
-            return repeated + VECTOR * inner.size / lanes
+        if other is not None and rows is not None:
+            vectors, elements = inner.size / lanes, inner.strides[other] == 0
+            if elements and picks(op.dtype, self._machine.target):
+                return PICKED * vectors + (LANE if rows.strides[other] != 1 else 0.0)
+            return (REPEATED if elements else 0.0) + VECTOR * vectors
         strided, apart = False, 0.0
         for t, s in enumerate(inner.strides):
             if s not in (0, 1):

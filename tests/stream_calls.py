@@ -130,6 +130,7 @@ class Case:
     pad: int = 0
     shared: bool = False  # in1 is the same for all y
     joined: bool = False  # rows lie end to end, but for those of in1
+    one_row: bool = False  # and those of in0, which are the same for all y
     past: bool = False  # lines of out go past the caches
     width: int = 0  # vectors that are summed down all rows at once
     asks: bool = False  # rows further on are asked for
@@ -141,8 +142,8 @@ class Case:
 
     @property
     def kernel(self) -> StreamKernel:
-        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined", "past")
-        names += ("width", "asks")
+        names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined")
+        names += ("one_row", "past", "width", "asks")
         return stream_kernel(self.main, self.dtype, **{n: getattr(self, n) for n in names})
 
     def check(self, target: Target) -> None:
@@ -165,7 +166,7 @@ class Case:
         self.blocks = [
             Block(
                 self._random(source, i, access),
-                self._strides(access, source.itemsize, shared=i == 1 and self.shared),
+                self._strides(access, source.itemsize, shared=(self.one_row, self.shared)[i]),
                 self.at_end,
                 i,
             )

@@ -7,9 +7,10 @@ import pytest
 
 import tensorop
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.stream_abi import JOINED, StreamKernel
+from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
 from tensorop.optimizer import nest
+from tensorop.optimizer.joined import NARROW
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
@@ -83,5 +84,35 @@ def test_short_rows_are_joined(spec: str, one_row: bool, dtype: str) -> None:
         if isinstance(kernel, StreamKernel) and kernel.joined:
             joined.add(columns)
     assert {5, 7} <= joined
-    assert (JOINED in joined) == one_row
+    assert (JOINED in joined) == (one_row or picks(dtype, host_machine().target))
     assert 100 not in joined
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int16"])
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("swaps", [False, True])
+def test_short_rows_of_outer_products_are_joined(dtype: str, step: int, swaps: bool) -> None:
+    """Where out has an order that somebody chose; whether factors lie side by side or not."""
+    rng, kernels = np.random.default_rng(0), {}
+    for rows, columns in ((500, 2), (900, 5), (701, 7), (90, 31), (9, 5), (50, 100)):
+        row, factors = rng.integers(-9, 9, columns), rng.integers(-9, 9, rows)
+        wide = np.zeros(rows * step, numpy_dtype(dtype))[::step]
+        wide[:] = factors
+        arrays = [wide, row.astype(numpy_dtype(dtype))]
+        spec = "b,a->ba"
+        if swaps:
+            spec, arrays = "a,b->ba", arrays[::-1]
+        out = np.zeros((rows, columns), numpy_dtype(dtype))
+        np.testing.assert_array_equal(
+            tensorop.einsum(spec, *arrays, out=out, threads=1), np.outer(factors, row)
+        )
+        sides = (DimType.M, rows, (1, 0, columns)), (DimType.N, columns, (0, 1, 1))
+        tensors = tuple(Tensor(name, dtype) for name in ("in0", "in1", "out"))
+        op = TensorOp(tensors, tuple(Dimension(*side) for side in sides), Primitive.GEMM)
+        (stage,) = plan_stages(op, host_machine(), 1)
+        (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
+        kernels[columns] = kernel.joined and kernel.one_row
+    assert kernels[5] is False  # of nine rows
+    assert kernels[7] and not kernels[100]
+    narrow = 31 * numpy_dtype(dtype).itemsize < NARROW
+    assert kernels[31] == (narrow or picks(dtype, host_machine().target))

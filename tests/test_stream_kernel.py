@@ -65,10 +65,12 @@ def test_float32_products(target: Target, access: tuple[str, str, str, bool]) ->
 
 @on_targets
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("in1", ["unit", "zero"])
-def test_joined_rows(target: Target, dtype: str, in1: str) -> None:
+@pytest.mark.parametrize(
+    ("in1", "one_row"), [("unit", False), ("zero", False), ("zero", True)], ids=str
+)
+def test_joined_rows(target: Target, dtype: str, in1: str, one_row: bool) -> None:
     """Vectors that go from one row into the next: rows shorter and longer than a vector, fewer and
-    more of them than a buffer holds, one row or an element of each row of in1."""
+    more of them than a buffer holds, one row or an element of each row of in1, one row of in0."""
     complex_ = dtype in COMPLEX
     for i, (x, y) in enumerate(
         itertools.product((1, 2, 3, 5, 8, 13, 16, 31, 33, JOINED), (1, 2, 5, 64, 130, 1000))
@@ -76,8 +78,8 @@ def test_joined_rows(target: Target, dtype: str, in1: str) -> None:
         first, alpha, beta = UPDATES[i % len(UPDATES)]
         Case(
             "gemm", dtype, "unit", in1, x=x, y=y, first=first, alpha=alpha, beta=beta, joined=True,
-            conj0=complex_ and i % 2 == 0, conj1=complex_ and i % 3 == 0, shared=in1 == "unit",
-            pad=i % 4, at_end=i % 5 != 0,
+            one_row=one_row, conj0=complex_ and i % 2 == 0, conj1=complex_ and i % 3 == 0,
+            shared=in1 == "unit", pad=i % 4, at_end=i % 5 != 0,
         ).check(target)  # fmt: skip
 
 
@@ -85,8 +87,12 @@ def test_joined_rows(target: Target, dtype: str, in1: str) -> None:
 @pytest.mark.parametrize("main", ["add", "sub", "div", "max"])
 @pytest.mark.parametrize("in1", ["unit", "zero"])
 def test_joined_rows_of_elementwise_operations(target: Target, main: str, in1: str) -> None:
+    one_row = in1 == "zero" and main == "sub"
     for x, y in ((3, 700), (20, 5)):
-        case = Case(main, "float64", "unit", in1, x=x, y=y, joined=True, shared=in1 == "unit")
+        case = Case(
+            main, "float64", "unit", in1, x=x, y=y, joined=True, one_row=one_row,
+            shared=in1 == "unit",
+        )  # fmt: skip
         assert case.kernel.joined
         case.check(target)
 
@@ -311,6 +317,7 @@ def test_equivalent_descriptions_are_one_kernel() -> None:
         ("relu", "float32", {"outer_reduced": True}, ValueError, "elementwise"),
         ("mul", "float32", {"in1": "strided", "joined": True}, ValueError, "end to end"),
         ("copy", "float32", {"joined": True}, ValueError, "end to end"),
+        ("gemm", "int8", {"in1": "unit", "joined": True, "one_row": True}, ValueError, "one row"),
         ("copy", "float128", {}, KeyError, "no kernels"),
     ],
 )
