@@ -25,7 +25,7 @@ class Image:
     def __init__(self) -> None:
         self._parts: list[Words] = []
         self._size = 0
-        self._kernels: dict[Kernel, int] = {}
+        self._kernels: dict[tuple[type, Kernel], int] = {}  # tuples of two types may be equal
 
     def keep(self, words: Words) -> int:
         """Append words; a reference to them.
@@ -44,12 +44,12 @@ class Image:
 
     def kernel(self, kernel: Kernel) -> int:
         """A reference to a kernel."""
-        return KERNEL + self._kernels.setdefault(kernel, len(self._kernels))
+        return KERNEL + self._kernels.setdefault((type(kernel), kernel), len(self._kernels))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels, by their numbers."""
-        return tuple(self._kernels)
+        return tuple(kernel for _, kernel in self._kernels)
 
     def words(self) -> Words:
         """All that was kept."""

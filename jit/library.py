@@ -50,7 +50,7 @@ def _compiler() -> Any:
 def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
     """The address of a kernel's code, loaded or compiled on first use."""
     target = target if target is not None else current_target()
-    key = (kernel, target.name)
+    key = (type(kernel), kernel, target.name)  # tuples of two types may be equal
     address = _addresses.get(key)
     if address is None:
         with lock:
