@@ -25,6 +25,7 @@ from tensorop.bench.cases import (
     seed_operations,
     tccg_cases,
 )
+from tensorop.bench.circuit_cases import circuit_cases
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, extent, random_array
 from tensorop.bench.measure import interleave, ratio
 from tensorop.bench.peers import PEERS, Peer, PeerError
@@ -144,6 +145,21 @@ def test_random_cases_are_what_they_say(seed: int) -> None:
     assert any(min(layout) == 2 for layout in views)
     for label in "abcdefgh":  # every label in every tensor somewhere
         assert all(any(label in case.terms[i] for case in cases) for i in range(3))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_circuits_are_what_they_say(seed: int) -> None:
+    cases = circuit_cases(seed)
+    assert len(cases) == 42 and cases == circuit_cases(seed)
+    assert [case.dtype for case in cases] == ["float32"] * 21 + ["complex64"] * 21
+    assert [case.spec for case in cases[:21]] == [case.spec for case in cases[21:]]
+    assert circuit_cases(seed, 3)[:3] == cases[:3] and cases != circuit_cases(seed + 1)
+    for case in cases:
+        in0, in1, out = map(set, case.terms)
+        assert set(dict(case.sizes).values()) == {2}
+        assert 16 <= len(in0) <= 22 and 16 <= len(in1) <= 22 and len(out) <= 23
+        assert 6 <= len(in0 & in1) <= 11 and out == in0 ^ in1
+        assert all(len(term) == len(set(term)) for term in case.terms)
 
 
 def test_views_are_the_same_for_every_contestant(tmp_path: Path) -> None:

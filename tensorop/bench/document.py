@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorop.bench.report import geometric_mean, refusals
+from tensorop.bench.suites import DRAWN
 
 Run = Mapping[str, Any]
 WORST = 5  # rows named apart
@@ -39,7 +40,7 @@ def title(run: Run) -> str:
     dtypes = ", ".join(sorted({row["dtype"] for row in run["rows"]}))
     counts = sorted({row["threads"] for row in run["rows"]})
     threads = "1 thread" if counts == [1] else f"{', '.join(map(str, counts))} threads"
-    seed = f" {run['seed']}" if run["suite"] == "random" else ""
+    seed = f" {run['seed']}" if run["suite"] in DRAWN else ""
     return f"{run['suite']}{seed}, {dtypes}, {threads}"
 
 

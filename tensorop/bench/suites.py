@@ -25,6 +25,7 @@ from tensorop.bench.cases import (
     seed_operations,
     tccg_cases,
 )
+from tensorop.bench.circuit_cases import circuit_cases
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, OperationRun, on, roof_of
 from tensorop.bench.measure import MIN_ROUNDS, Contestant, interleave, ratio
 from tensorop.bench.peers import Peer, PeerError, find_peers
@@ -39,7 +40,8 @@ CASES = {
     "batch": batch_cases,
     "programs": program_cases,
 }
-SUITES = (*CASES, "random", "seed")
+DRAWN = {"random": random_cases, "circuits": circuit_cases}  # with dtypes of their own
+SUITES = (*CASES, *DRAWN, "seed")
 DEFAULT_PEERS = dict.fromkeys(SUITES, ("torch",)) | {"quick": (), "seed": ()}
 
 
@@ -126,8 +128,8 @@ def cases_of(options: Options) -> list[Case] | list[Operation]:
     """The cases of a suite whose names contain `only`."""
     if options.suite == "seed":
         return [op for op in seed_operations(options.dtype) if options.only in op.name]
-    random = options.suite == "random"
-    cases = random_cases(options.seed) if random else CASES[options.suite](options.dtype)
+    drawn = DRAWN.get(options.suite)
+    cases = drawn(options.seed) if drawn else CASES[options.suite](options.dtype)
     return [case for case in cases if options.only in case.name]
 
 
