@@ -315,6 +315,11 @@ class Arithmetic:
         with code.loop(code.mul(count, size), step=size) as offset:
             code.store(code.load(code.at(source, offset), whole), code.at(target, offset))
 
+    def part(self, value: Number, start: int) -> Number:
+        """`lanes` of the lanes of longer vectors, from `start` on."""
+        lanes = indices(list(range(start, start + self.lanes)))
+        return tuple(self.builder.shuffle_vector(x, x, lanes) for x in value)
+
     # arithmetic
 
     def add(self, a: Number, b: Number) -> Number:

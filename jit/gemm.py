@@ -14,6 +14,8 @@ are packed or gathered, planar; half types are packed, as float32.
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
@@ -24,7 +26,7 @@ from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.gemm_checks import check
 from tensorop.jit.gemm_gather import Gathering
-from tensorop.jit.gemm_store import Buffer, Flush, Result, Sums
+from tensorop.jit.gemm_store import Buffer, Flush, Place, Result, Sums
 from tensorop.jit.gemm_strided import Strided
 from tensorop.jit.gemm_tile import (
     SEGMENT,
@@ -271,7 +273,7 @@ class _MacroKernel:
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
-            if kernel.store in ("columns", "runs"):
+            if kernel.store in ("columns", "runs") or (kernel.store == "pieces" and valid is None):
                 self._tile(address, tile, code.mul(panel, self.mr), n, valid)
             else:
                 self._put(address, kernel.vectors, tile, 0)
@@ -314,19 +316,25 @@ class _MacroKernel:
             numbers = Arithmetic(code, self.accumulator, lanes)
             count = numbers.kept(code.sub(left, (vectors - 1) * lanes))
         edge, result, wide = valid is not None or left is not None, self.result, columns.columns
-        places = result.places(m, vectors, lanes, kernel.store, count)
+        find = partial(result.places, m, vectors, lanes, kernel.store, count, kernel.piece)
+        found = None if kernel.piece else find()
+
+        def places() -> list[Place]:
+            """Pieces are too many to be kept in registers meanwhile."""
+            return find() if found is None else found
+
         if kernel.past and kernel.store == "runs" and not edge:
-            result.ask_for_ends(places, code.add(n, wide), wide, lanes, self.n)
+            result.ask_for_ends(places(), code.add(n, wide), wide, lanes, self.n)
 
         def prefetch(column: Value, count: int) -> None:
-            result.prefetch(places, code.add(n, column), count, lanes)
+            result.prefetch(places(), code.add(n, column), count, lanes)
 
         # Where K is short and nothing is packed, C is small, and in the cache already.
-        far = kernel.a == "packed" or kernel.batch_reduce or kernel.asks
+        far = not kernel.near and (kernel.a == "packed" or kernel.batch_reduce or kernel.asks)
         errand = prefetch if far and not edge else None
         loaded = None if kernel.a == "gathered" else count  # whose vectors are whole
         sums = self._product(address, vectors, columns, lanes, loaded, errand)
-        self._store(Sums(sums, places, n, lanes), m, valid, left)
+        self._store(Sums(sums, places(), n, lanes), m, valid, left)
 
     def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied, nor added at the

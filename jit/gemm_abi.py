@@ -12,7 +12,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.target import Target
 
 Access = Literal["packed", "direct", "consecutive", "gathered"]
-Store = Literal["columns", "runs", "strided", "scatter"]
+Store = Literal["columns", "runs", "pieces", "strided", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
 EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
@@ -48,7 +48,7 @@ class GemmWord(IntEnum):
     and what the offset of the first row would be if it belonged to the next run; by absolute
     position, as the chunks (store="runs").
     C_M_TABLE: offset of every row of C, by absolute position (store="columns", where the rows of a
-    tile are consecutive; past: that of the first one).
+    tile are consecutive; store="pieces"; past: that of the first one).
     """
 
     A_SLOT = 0
@@ -87,12 +87,14 @@ class GemmKernel(NamedTuple):
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks.
     past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row
-    begins with one: where C is not read, those are stored past the caches (not store="scatter",
-    real numbers, no epilogue).
+    begins with one: where C is not read, those are stored past the caches (store="columns" or
+    "runs", real numbers, no epilogue).
+    near: C is small enough to be in the caches: its pieces are not asked for.
     inputs: the dtypes of A and B where packed panels hold groups of steps of K (`groups.py`), on a
     target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
-    belong to two runs at most (where masks are free), "strided" where rows are one stride apart,
+    belong to two runs at most (where masks are free), "pieces" where those of a vector are so many
+    consecutive ones after the other, `piece` each, "strided" where rows are one stride apart,
     "scatter" where a chunk table says which are consecutive.
     """
 
@@ -108,6 +110,8 @@ class GemmKernel(NamedTuple):
     asks: int = 0
     left: int = 0
     past: bool = False
+    piece: int = 0
+    near: bool = False
 
     @property
     def name(self) -> str:
@@ -115,13 +119,15 @@ class GemmKernel(NamedTuple):
         kind = "brgemm" if self.batch_reduce else "gemm"
         tile = f"{self.vectors}x{self.columns}"
         panels = "_".join(self.inputs) if self.inputs else f"{self.a}_{self.b}"
-        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}"
+        name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}{self.piece or ''}"
         if self.asks:
             name = f"{name}_asking{self.asks}"
         if self.left:
             name = f"{name}_left{self.left}"
         if self.past:
             name = f"{name}_past"
+        if self.near:
+            name = f"{name}_near"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     @property
@@ -144,6 +150,12 @@ def masks_stores(dtype: str, target: Target) -> bool:
     """Whether parts of vectors are stored at no cost, so that there are kernels that store runs."""
     kind = element(dtype)
     return target.free_masks and kind.vectorises and kind.part in target.masked
+
+
+def stores_pieces(dtype: str) -> bool:
+    """Whether there are kernels that store vectors piece by piece."""
+    kind = element(dtype)
+    return kind.is_float and kind.vectorises and kind.accumulator is kind
 
 
 def masks_rows(kernel: GemmKernel, target: Target) -> bool:

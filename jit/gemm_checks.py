@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, masks_rows, multiplies
+from tensorop.jit.gemm_abi import GemmKernel, masks_rows, multiplies, stores_pieces
 from tensorop.jit.groups import COLUMNS, moves
 from tensorop.jit.target import Target
 
@@ -31,6 +31,10 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} has no tile of masked rows")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
+    if kernel.store == "pieces" and not (
+        stores_pieces(kernel.dtype) and 1 < kernel.piece < kernel.lanes(target)
+    ):
+        raise ValueError(f"{kernel.name} has no pieces of vectors")
     if kernel.store == "runs" and described.part not in target.masked:
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"

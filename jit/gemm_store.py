@@ -4,11 +4,12 @@ While the frame's FIRST is 1, this is the only or the first block of K: C is sca
 read at all where the call says that beta is zero. Later blocks of K add to C.
 
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
-consecutive in C, or lie in runs no shorter than a vector, alpha one, beta zero or not the first
-block of K. `Result.overwrite` is the same at the edges of C, in the first block only. Everything
-else (scalars, rows of C that are scattered) goes through a buffer on the stack and `Flush`, one
-small function of loops that all tiles of a kernel share. Its loads wait until what was put there is
-in L1, behind stores to C that may have to wait for memory.
+consecutive in C, or lie in runs no shorter than a vector, or in pieces of vectors that are all
+equally long, alpha one, beta zero or not the first block of K. `Result.overwrite` is the same at
+the edges of C, in the first block only. Everything else (scalars, rows of C that are scattered)
+goes through a buffer on the stack and `Flush`, one small function of loops that all tiles of a
+kernel share. Its loads wait until what was put there is in L1, behind stores to C that may have to
+wait for memory.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from tensorop.jit.slots import AxisSlot
 class Place(NamedTuple):
     """Where the rows of a vector lie in C, as bytes from a column's beginning: `length` of them
     from `first` on, and the others, if any, where they would if the first one were at `second`.
-    length: None where all belong together."""
+    length: None where all belong together. pieces: where every piece begins, if there are more."""
 
     first: Value
     length: Value | None = None
     second: Value | None = None
+    pieces: tuple[Value, ...] = ()
 
 
 class Sums(NamedTuple):
@@ -52,12 +54,15 @@ class Sums(NamedTuple):
 
 class Cell(NamedTuple):
     """What is stored of one of a tile's vectors at a place in every column: the first `length` of
-    its rows, those `behind` them, or, without a length, all."""
+    its rows, those `behind` them, or, without a length, all; of a piece all `rows` from `start`
+    on."""
 
     vector: int
     place: Value
     length: Value | None = None
     behind: bool = False
+    start: int = 0
+    rows: int = 0
 
 
 class Result:
@@ -88,11 +93,25 @@ class Result:
         return self.code.word(self._by_row(GemmWord.C_M_TABLE), self._position(index))
 
     def places(
-        self, index: Value, vectors: int, lanes: int, store: Store, count: Value | None = None
+        self,
+        index: Value,
+        vectors: int,
+        lanes: int,
+        store: Store,
+        count: Value | None = None,
+        piece: int = 0,
     ) -> list[Place]:
         """The vectors of a tile that begins with a row, counted from the block's first; of
         consecutive rows perhaps only some lanes of the last one."""
         code = self.code
+        if store == "pieces":
+            table = code.at(
+                self._by_row(GemmWord.C_M_TABLE), code.mul(self._position(index), WORD_BYTES)
+            )
+            rows = range(0, vectors * lanes, piece)
+            starts, each = [code.word(table, row) for row in rows], lanes // piece
+            parts = (tuple(starts[i * each : (i + 1) * each]) for i in range(vectors))
+            return [Place(part[0], pieces=part) for part in parts]
         if store == "columns":
             row, size = self.row(index), lanes * self.element.size
             starts = [code.add(row, vector * size) for vector in range(vectors)]
@@ -147,8 +166,9 @@ class Result:
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         for n in range(columns):
             address = code.at(self.out, code.word(table, n))
-            for first, _, second in places:
-                code.prefetch(code.at(address, first if second is None else code.add(second, last)))
+            for first, _, second, pieces in places:
+                for piece in pieces or (first if second is None else code.add(second, last),):
+                    code.prefetch(code.at(address, piece))
 
     def ask_for_ends(
         self, places: Sequence[Place], column: Value, columns: int, lanes: int, last: Value
@@ -160,7 +180,7 @@ class Result:
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         exists = code.builder.icmp_signed("<=", code.add(column, columns), last)
         with code.when(code.builder.and_(self.past, exists)):
-            for first, length, second in places:
+            for first, length, second, _ in places:
                 assert length is not None and second is not None
                 with code.when(code.less(length, lanes)):
                     for n in range(columns):
@@ -210,13 +230,19 @@ class Result:
         code, (sums, places, first, lanes) = self.code, tile
         vectors = len(places)
         table = code.at(self.column_table, code.mul(first, WORD_BYTES))
-        stored = Arithmetic(code, self.element, lanes)
-        summed = Arithmetic(code, self.element.accumulator, lanes)
+
+        def arithmetic(lanes: int) -> tuple[Arithmetic, Arithmetic]:
+            """On what is stored, and on what is summed."""
+            kinds = self.element, self.element.accumulator
+            return Arithmetic(code, kinds[0], lanes), Arithmetic(code, kinds[1], lanes)
 
         def put(n: int, cells: Sequence[Cell]) -> None:
             column = code.at(self.out, code.word(table, n))
-            for vector, at, length, behind in cells:
+            for vector, at, length, behind, start, rows in cells:
                 target, total = code.at(column, at), sums[n * vectors + vector]
+                stored, summed = arithmetic(rows or lanes)
+                if rows:
+                    total = summed.part(total, start)
                 if adds:
                     total = summed.add(stored.load(target, length, behind=behind), total)
                 if finishes:
@@ -234,10 +260,17 @@ class Result:
                 with code.when(code.less(n, valid)):
                     put(n, cells)
 
+        if places[0].pieces:
+            rows = lanes // len(places[0].pieces)
+            pieces = (
+                (v, i, at) for v, place in enumerate(places) for i, at in enumerate(place.pieces)
+            )
+            every_column(*(Cell(v, at, start=i * rows, rows=rows) for v, i, at in pieces))
+            return
         if all(place.second is None for place in places):
             every_column(*(Cell(v, place.first, place.length) for v, place in enumerate(places)))
             return
-        for vector, (first, length, second) in enumerate(places):
+        for vector, (first, length, second, _) in enumerate(places):
             assert length is not None and second is not None
             with code.either(code.equal(length, lanes)) as (together, apart):
                 with together:

@@ -146,12 +146,14 @@ def choose_tile(
     batch_reduce: bool = False,
     whole: bool = False,
     masked: bool = False,
+    binary: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. No tile is taller than m needs: its panels would be mostly padding. Where only `run`
     rows are consecutive in C, tiles whose rows all are, if any, go first; unless they take longer,
     where `whole`: vectors of other tiles are not cut either. A `batch_reduce` kernel has tiles of a
-    middle width, too. masked: rows that are left over are a tile, its last vector masked.
+    middle width, too. masked: rows that are left over are a tile, its last vector masked. binary:
+    tiles of a power of two columns go first, unless they take longer.
     """
     fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
     found = {walk.tile: walk.cycles(m, n, batch_reduce, masked) for walk in fitting}
@@ -160,7 +162,8 @@ def choose_tile(
         first = [w.tile for w in fitting if run % w.rows == 0 and found[w.tile] <= limit]
         found = {tile: found[tile] for tile in first} or found
     limit = _NEAR * min(found.values())
-    return next(tile for tile, total in found.items() if total <= limit)
+    near = [tile for tile, total in found.items() if total <= limit]
+    return next((t for t in near if binary and t.columns.bit_count() == 1), near[0])
 
 
 def tallest_tile(target: Target, element: Element, m: int, n: int) -> Tile:

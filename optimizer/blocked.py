@@ -28,7 +28,9 @@ High-performance tensor contraction without transposition (2018) for the offset 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
@@ -40,12 +42,14 @@ from tensorop.optimizer.ahead import is_slow
 from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.blocks import Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.groups import inputs_in_groups
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
     columns_lie,
     output_axis,
+    piece_of,
     reads_most,
     tiles_are_cut,
 )
@@ -228,6 +232,8 @@ def blocked(
         inputs=inputs,
         asks=ask0 + ask1,
         past=stored.past,
+        piece=stored.piece,
+        near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0)
@@ -292,18 +298,21 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
 
 
 class _Stored(NamedTuple):
-    """How tiles reach out, whether that is past the caches, and the rows in the order of that."""
+    """How tiles reach out, whether that is past the caches, the rows in the order of that, and how
+    many are a piece."""
 
     how: Store
     past: bool
     rows: Axis
+    piece: int = 0
 
 
 def _stored(
     op: TensorOp, axes: tuple[Axis, ...], rows: int, lanes: int, kc: int, machine: Machine
 ) -> _Stored:
     """As columns where the rows of every panel are consecutive in out, as runs where these are no
-    shorter than vectors, which are then stored in two parts."""
+    shorter than vectors, which are then stored in two parts, as pieces where vectors consist of
+    such as are all equally long."""
     m, k = axes[-3], axes[-1]
     run = m.unit_run(op.out)
     how: Store = "scatter"
@@ -311,6 +320,8 @@ def _stored(
         how = "columns"
     elif run >= lanes and masks_stores(op.dtype, machine.target):
         how = "runs"
+    elif (piece := piece_of(op, run, lanes)) > 1:
+        return _Stored("pieces", False, m, piece)
     whole = how != "scatter" and kc >= k.size
     past = whole and tiles_leave_caches(op, m, lanes if how == "runs" else rows, machine)
     turned = in_lines(op, m, machine) if past and op.tensors[op.out].begins else None
@@ -329,11 +340,27 @@ def _model_tile(op: TensorOp, machine: Machine) -> Tile:
         return tallest_tile(machine.target, kind, m, n)
     whole = run % lanes == 0 and masks_stores(op.dtype, machine.target)
     tile = choose_tile(machine.target, kind, m, n, run, whole=whole)
+    if tile.columns.bit_count() > 1:
+        binary = choose_tile(machine.target, kind, m, n, run, whole=whole, binary=True)
+        tile = binary if _fits_better(op, binary.columns, tile.columns) else tile
     if run * tile.columns * kind.size < STRETCH:
         columns = _columns_together(op, machine)
         if tile.columns < columns:
             return tile_of_columns(machine.target, kind, columns) or tile
     return tile
+
+
+def _fits_better(op: TensorOp, columns: int, others: int) -> bool:
+    """Whether in1 is packed faster into panels of a power of two columns than into others: by
+    digits, which then fill vectors; or because these others end within its dimensions."""
+    dims = _broadcast_order(op)
+    n_axis = Axis("N", DimType.N, dims)
+    if has_tile(n_axis, _summed_axis(op), IN1, columns, element(op.dtype).parts):
+        return True
+    inner = list(accumulate((d.size for d in dims[:0:-1]), mul))
+    return any(n % others and others % n for n in inner) and not any(
+        n % columns and columns % n for n in inner
+    )
 
 
 def _columns_together(op: TensorOp, machine: Machine) -> int:

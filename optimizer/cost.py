@@ -30,6 +30,7 @@ from tensorop.optimizer.orient import (
     columns_lie,
     exchange,
     output_axis,
+    piece_of,
     tiles_are_cut,
     vectors_along_n,
 )
@@ -61,7 +62,8 @@ BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does n
 STORED = 4.0  # a vector of a finished column; CUT: where columns end within vectors
 CUT = 11.5
 IN_RUNS = 6.0  # the same, where masks are free
-PIECE = 7.0  # a piece of a column that is shorter than a vector
+PIECE = 7.0  # a piece of a column that is shorter than a vector; EQUAL: where all are equally long
+EQUAL = 2.5
 NARROW = 4  # lanes of a panel of N that are stored together at least
 PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
 RUN = 4.4
@@ -351,6 +353,8 @@ def _panels(op: TensorOp, machine: Machine, lies: bool) -> float:
     vectors = ceil(m / lanes)
     run = output_axis(op, DimType.M).unit_run(op.out)
     pieces = m / run * PIECE
+    if (piece := piece_of(op, run, lanes)) > 1:
+        pieces = m / piece * EQUAL
     if run >= min(m, lanes):
         cut = IN_RUNS if masks_stores(op.dtype, machine.target) else CUT
         pieces = vectors * (STORED if run >= m or run % lanes == 0 else cut)

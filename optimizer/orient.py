@@ -9,10 +9,12 @@ else: the sums keep their order.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import stores_pieces
 from tensorop.schedule import Axis
 
 NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
@@ -82,6 +84,12 @@ def _cost(op: TensorOp, lanes: int, side: DimType) -> float:
 def output_axis(op: TensorOp, type_: DimType) -> Axis:
     """All dimensions of one type as an axis whose fastest is the one that steps least in out."""
     return Axis(type_.value, type_, op.as_out(type_))
+
+
+def piece_of(op: TensorOp, run: int, lanes: int) -> int:
+    """Rows of the pieces, all equally long, that vectors are stored in where so many rows are
+    consecutive in out; 1 where they are not stored so."""
+    return gcd(run, lanes) if stores_pieces(op.dtype) else 1
 
 
 def reads_most(op: TensorOp) -> bool:

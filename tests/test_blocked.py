@@ -22,7 +22,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, current_target
-from tensorop.jit.tiles import tiles
+from tensorop.jit.tiles import choose_tile, tiles
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import blocks, touch, window
@@ -281,6 +281,27 @@ def test_a_tile_has_all_columns_between_rows() -> None:
     assert tiles[50][1] < 20
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_panels_of_short_dimensions_end_where_these_do(dtype: str) -> None:
+    """Dimensions of two are packed into panels of a power of two columns; one long one is not."""
+    if current_target().registers < 32:
+        pytest.skip("tiles of all numbers of columns are not equally fast")
+
+    def columns(spec: str, *shapes: tuple[int, ...]) -> int:
+        operands = [np.zeros(shape, dtype) for shape in shapes]
+        schedule = tensorop.compile(spec, *operands, order="C", threads=1).schedule
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        columns: int = call.kernel.columns
+        return columns
+
+    kind, target = element(dtype), current_target()
+    short = "skoqdjhafrgibntpemcl,BkpnrtxAywlmvsouzq->AxzijcevuhyfagbBdw"
+    assert columns(short, (2,) * 20, (2,) * 18) == 8
+    assert (
+        columns("ik,jk->ij", (1024, 96), (960, 96)) == choose_tile(target, kind, 1024, 960).columns
+    )
+
+
 def test_all_ways_of_storing_are_reached() -> None:
     rng = np.random.default_rng(0)
     stores = set()
@@ -289,8 +310,8 @@ def test_all_ways_of_storing_are_reached() -> None:
         oriented = orient(op, 16)
         schedule = five_loops.blocked(oriented.op, TINY, 2, oriented.swapped)
         stores |= {s.kernel.store for _, s in schedule.steps() if isinstance(s, Call)}
-    masks = masks_stores("float32", TINY.target)
-    assert stores == {"columns", "scatter", "runs"} if masks else {"columns", "scatter"}
+    runs = {"runs"} if masks_stores("float32", TINY.target) else set()
+    assert stores == {"columns", "pieces", "scatter"} | runs
 
 
 def rows_times(m: int, n: int, k: int, apart: int, dtype: str = "float32") -> TensorOp:

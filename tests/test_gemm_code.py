@@ -77,5 +77,7 @@ def test_tile_choice_wastes_little(target: Target) -> None:
     assert choose_tile(target, kind, 100 * long, 96, long).vectors == 1
     if target.registers == 32:
         assert choose_tile(target, kind, 100 * long, 96, long, whole=True) == Tile(3, 8)
+        assert choose_tile(target, kind, 2 * lanes, 1024) == Tile(2, 12)
+        assert choose_tile(target, kind, 2 * lanes, 1024, binary=True) == Tile(2, 8)
     for tile in tiles(target, kind):
         assert cycles(target, kind, tile) >= tile.vectors * tile.columns / 2

@@ -23,6 +23,7 @@ from tensorop.jit.gemm_abi import (
     masks_rows,
     masks_stores,
     multiplies,
+    stores_pieces,
 )
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
@@ -214,6 +215,8 @@ class Call:
                 self.words[d.C_M_TABLE] = self._keep(row_at[:1] * size)
                 runs = two_runs(row_at * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
+            if self.kernel.store == "pieces":
+                self.words[d.C_M_TABLE] = self._keep(row_at * size)
         else:
             before = np.arange(-start_m, 0)
             self.words[d.C_M_TABLE] = self._keep(np.append(before, row_at) * size)
@@ -403,6 +406,31 @@ def test_output_in_runs(dtype: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_output_in_pieces(dtype: str, target: Target) -> None:
+    tile = tiles(target, element(dtype))[0]
+    lanes = GemmKernel(dtype, *tile).lanes(target)
+    for piece in (n for n in (2, 4, 8) if n < lanes):
+        kernel = GemmKernel(dtype, *tile, store="pieces", piece=piece, near=piece == 2)
+        mr, nr = kernel.rows(target), kernel.columns
+        cases = [
+            Case(m, n, k, run=run, first=first, beta=beta, start=start, at_end=end)
+            for m, n, k, run, first, beta, start, end in (
+                (2 * mr, 2 * nr, 1, piece, True, None, (0, 0), True),
+                (2 * mr + piece, nr + 1, 7, piece, False, None, (1, 1), True),
+                (2 * mr + 3, 2 * nr, 90, 3 * piece, True, None, (0, 2), False),
+                (mr, nr, 9, piece, True, 2, (2, 0), True),
+                (mr, nr, 100, 5 * piece, False, None, (1, 0), True),
+                (piece, 1, 3, piece, True, None, (0, 0), False),
+            )
+        ]
+        check(kernel, target, *cases)
+    for other, piece in ((dtype, lanes), (dtype, 1), ("int32", 2), ("bfloat16", 2)):
+        with pytest.raises(ValueError, match="no pieces"):
+            generate(GemmKernel(other, 1, 4, store="pieces", piece=piece), target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("lines_from", [0, 16])
 def test_output_past_the_caches(dtype: str, lines_from: int, target: Target) -> None:
@@ -447,12 +475,15 @@ def test_turned_output_past_the_caches(dtype: str, lines_from: int, target: Targ
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float16"])
-@pytest.mark.parametrize("store", ["columns", "runs", "scatter"])
+@pytest.mark.parametrize("store", ["columns", "runs", "pieces", "scatter"])
 def test_epilogue_after_the_last_block_only(dtype: str, store: Any, target: Target) -> None:
     if store == "runs" and not masks_stores(dtype, target):
         store = "scatter"
+    if store == "pieces" and not stores_pieces(dtype):
+        store = "scatter"
     tile = tiles(target, element(dtype))[0]
-    kernel = GemmKernel(dtype, *tile, store=store, epilogue="relu")
+    piece = 2 if store == "pieces" else 0
+    kernel = GemmKernel(dtype, *tile, store=store, epilogue="relu", piece=piece)
     ways = [(first, last) for first in (True, False) for last in (True, False)]
     for size in sizes(kernel, target)[1:3]:
         cases = (Case(*size, first=first, last=last, run=70) for first, last in ways)
