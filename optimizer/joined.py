@@ -14,7 +14,8 @@ from tensorop.jit.target import Target
 
 MANY = 32  # rows for which it pays to put together what is the same for all
 NARROW = 128  # bytes of a row from which on one that is an element of the other input goes alone,
-# where vectors of such rows are not picked out of one of these elements
+# where vectors of such rows are not picked out of one of these elements, or are parts of sums
+TIMES = 4  # as many rows as one has elements for which it pays to repeat it beside an element each
 WHOLE = 4  # vectors from which on a row of nothing else goes alone, if it is the same for all
 
 
@@ -30,12 +31,14 @@ def spread(
     if not _end_to_end(inner, rows, op.out):
         return None
     size = element(op.dtype).size
-    narrow = picks(op.dtype, target) or inner.size * size < NARROW
+    stored = picks(op.dtype, target) and not op.of_type(DimType.K)
+    narrow = stored or inner.size * size < NARROW
     vectors, part = divmod(inner.size, target.lanes(size))
     for dense in (0, 1) if op.main in CONTRACTIONS else (0,):
         other = 1 - dense
         elements = inner.strides[other] == 0 and narrow
-        if elements and _one_row(inner, rows, dense) and (part or vectors < WHOLE):
+        alone = rows.size < TIMES * inner.size or (not part and vectors >= WHOLE)
+        if elements and _one_row(inner, rows, dense) and not alone:
             return other
         if _end_to_end(inner, rows, dense) and (elements or _one_row(inner, rows, other)):
             return other

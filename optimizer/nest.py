@@ -270,6 +270,8 @@ def _rows_and_columns(
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+    if _comes_back(op, x, y, machine) and machine.l1 // 2 < kind.size * x.size <= machine.l2:
+        columns = machine.l1 // 2 // kind.size
     if op.main in SCALED:
         summed = [axis.size for axis in (x, y) if axis.type == DimType.K]
         lanes = machine.lanes(op.dtype) if x.type == DimType.K and not scalars else 1
@@ -279,6 +281,15 @@ def _rows_and_columns(
         if y.type == DimType.K:
             rows = min(rows, max(1, longest // prod(summed[:-1])))
     return rows, columns
+
+
+def _comes_back(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
+    """Whether it is an outer product in the caches: what one input has of X is read for every y.
+    To memory, long rows are faster."""
+    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
+    if y.size == 1 or DimType.K in (x.type, y.type) or level_of(held, machine) == MEMORY:
+        return False
+    return all(bool(x.stride(t)) != bool(y.stride(t)) for t in range(op.out))
 
 
 def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:

@@ -40,9 +40,11 @@ ALONE = 1.5
 PART = 3.5
 FILL = 150.0  # a call that puts a short row together with itself, to be joined to others
 REPEATED = 4.0  # an element that is repeated for a short row, which is joined to others
+NUMBER = 80.0  # a call that finds out which rows vectors are in
 PICKED = 1.4  # a vector whose elements are picked
 KEPT_MASKED = 4.0  # the same, and a vector of it, where masks are free
 VECTOR_MASKED = 1.5
+HIDDEN = 0.1  # of the time that what is in L2 takes, where it is read while others are waited for
 UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
@@ -75,6 +77,7 @@ class Streams:
         self._points = prod([d.size for d in dims])
         self._lanes = machine.lanes(op.dtype)
         self._bytes = [bytes_of(op, t) for t in self._tensors]
+        self._sizes = [element(t.dtype).size for t in op.tensors]
         self._held = held = sum(self._bytes)
         self._moved = [
             transfer(size, held, machine, written=t == op.out) for t, size in enumerate(self._bytes)
@@ -107,7 +110,10 @@ class Streams:
         op, machine = self._op, self._machine
         y = rows.size if rows else 1
         other = spread(op, rows, inner, machine.target)
-        begun = CALL + (FILL if other is not None and _has_one_row(op, rows, inner) else 0.0)
+        begun = CALL
+        if other is not None:
+            begun += FILL if _has_one_row(op, rows, inner) else 0.0
+            begun += NUMBER if inner.strides[other] == 0 and not self._sums else 0.0
         followed = self._has_strands and self._follows(inner, rows)
         y = min(y, machine.streams) if followed else y
         calls = self._points / inner.size
@@ -130,30 +136,41 @@ class Streams:
 
     def _read_again(self, inner: Dimension, rows: Dimension | None) -> float:
         """Cycles to read an input again for every step of loops that it does not have, where each
-        of two inputs lacks some: the loops of only one can be innermost. What a step of the loops
-        that both have needs of it waits in the level that holds as much."""
+        of two inputs lacks some: the loops of only one can be innermost, around what a call has of
+        it. What a step of the loops that both have needs of the other waits in the level that holds
+        as much."""
         if len(self._lacking) == 1:
             return 0.0
-        least, kernel, shared = inf, (inner,) if rows is None else (inner, rows), self._shared
+        kernel, shared = (inner,) if rows is None else (inner, rows), self._shared
         for d in kernel:
             if d.strides[0] and d.strides[1]:
                 shared //= d.size
+        calls, whole = [], []
         for t, times in enumerate(self._lacking):
+            piece = self._sizes[t]
             for d in kernel:
-                if not d.strides[t]:
+                if d.strides[t]:
+                    piece *= d.size
+                else:
                     times //= d.size
-            read, waiting = self._bytes[t], self._bytes[t] / shared
-            if times == 1 or waiting <= self._machine.l1:
-                return 0.0
-            least = min(least, (times - 1) * transfer(read, waiting, self._machine))
-        return least
+            shown = HIDDEN if piece <= self._machine.l2 // 2 else 1.0
+            again = 0.0 if self._in_memory else shown * self._again(t, times, piece)
+            calls.append(again)
+            whole.append(self._again(t, times, self._bytes[t] / shared))
+        return min(calls[0] + whole[1], whole[0] + calls[1])
+
+    def _again(self, tensor: int, times: int, waiting: float) -> float:
+        """Cycles to read an input so many times, but the first one, from where it waits."""
+        if times == 1 or waiting <= self._machine.l1:
+            return 0.0
+        return (times - 1) * transfer(self._bytes[tensor], waiting, self._machine)
 
     def _row(self, inner: Dimension, rows: Dimension | None, other: int | None) -> float:
         """Cycles of one row, from L1; other: see `spread`."""
         op, lanes = self._op, self._lanes
         if other is not None and rows is not None:
             vectors, elements = inner.size / lanes, inner.strides[other] == 0
-            if elements and picks(op.dtype, self._machine.target):
+            if elements and not self._sums and picks(op.dtype, self._machine.target):
                 return PICKED * vectors + (LANE if rows.strides[other] != 1 else 0.0)
             return (REPEATED if elements else 0.0) + VECTOR * vectors
         strided, apart = False, 0.0

@@ -29,6 +29,33 @@ def test_vectors_lie_along_most_tensors_where_memory_is_the_bound() -> None:
     assert vectors_and_rows(op, op.dimensions, machine) == [b, a]
 
 
+def test_what_is_read_again_is_near() -> None:
+    """e,dcba->adecb: a row of in1, which L1 holds, times every e, not all of it, which L2 holds."""
+    e = Dimension(DimType.M, 19, (1, 0, 1200))
+    da = Dimension(DimType.N, 84, (0, 1200, 22800))
+    cb = Dimension(DimType.N, 1200, (0, 1, 1))
+    tensors = tuple(Tensor(name, "float64") for name in ("in0", "in1", "out"))
+    machine = host_machine()._replace(l1=1 << 15, l2=1 << 20, l3=1 << 25)
+    for dims in ((e, da, cb), (da, e, cb)):
+        op = TensorOp(tensors, dims, Primitive.GEMM)
+        assert vectors_and_rows(op, op.dimensions, machine) == [e, cb]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "cut"),
+    [(17, 15_000, True), (1, 15_000, False), (17, 1500, False), (170, 15_000, False)],
+)
+def test_outer_products_in_caches_are_cut_along_rows(rows: int, columns: int, cut: bool) -> None:
+    """So that L1 holds what every row reads; not where out is in memory."""
+    sides = (DimType.M, rows, (1, 0, columns)), (DimType.N, columns, (0, 1, 1))
+    tensors = tuple(Tensor(name, "float64") for name in ("in0", "in1", "out"))
+    op = TensorOp(tensors, tuple(Dimension(*side) for side in sides), Primitive.GEMM)
+    machine = host_machine()._replace(l1=1 << 15, l2=1 << 20, l3=1 << 25)
+    (stage,) = plan_stages(op, machine, 1)
+    blocks = {s.axis: s.block for _, s in stage.schedule.steps() if isinstance(s, Loop)}
+    assert blocks.get("X", columns) * 8 <= machine.l1 // 2 if cut else "X" not in blocks
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int16"])
 @pytest.mark.parametrize(("rows", "columns"), [(100, 5), (100, 300), (37, 70_000), (4, 3000)])
 def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str) -> None:
@@ -94,7 +121,7 @@ def test_short_rows_are_joined(spec: str, one_row: bool, dtype: str) -> None:
 def test_short_rows_of_outer_products_are_joined(dtype: str, step: int, swaps: bool) -> None:
     """Where out has an order that somebody chose; whether factors lie side by side or not."""
     rng, kernels = np.random.default_rng(0), {}
-    for rows, columns in ((500, 2), (900, 5), (701, 7), (90, 31), (9, 5), (50, 100)):
+    for rows, columns in ((500, 2), (900, 5), (701, 7), (190, 31), (9, 5), (50, 100)):
         row, factors = rng.integers(-9, 9, columns), rng.integers(-9, 9, rows)
         wide = np.zeros(rows * step, numpy_dtype(dtype))[::step]
         wide[:] = factors
