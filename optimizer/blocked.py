@@ -63,6 +63,7 @@ STRETCH = 1024  # bytes of out that a tile stores side by side, below which more
 WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 TURNS = 8  # panels of a block that are enough where packing and the product take turns
+TURNS_AGAIN = 32  # the same where the other input is packed again in every turn
 
 
 def axes_of(op: TensorOp, tile: tuple[int, int]) -> tuple[Axis, ...]:
@@ -209,7 +210,9 @@ def blocked(
     axes = (*axes[:-3], stored.rows, *axes[-2:])
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
-        nc = _turn(machine, n, tile.columns, blocks.kc * step, choice.scales[1])
+        # Where K is in several blocks, in0 is packed again for every block of in1.
+        turns = TURNS if blocks.kc >= k else TURNS_AGAIN
+        nc = _turn(machine, n, tile.columns, blocks.kc * step, choice.scales[1], turns)
         blocks = blocks._replace(nc=min(blocks.nc, nc))
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
@@ -258,11 +261,13 @@ def blocked(
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
 
 
-def _turn(machine: Machine, size: int, lanes: int, depth: int, scale: float) -> int:
+def _turn(
+    machine: Machine, size: int, lanes: int, depth: int, scale: float, turns: int = TURNS
+) -> int:
     """The block of an axis of panels of so many lanes, and bytes of depth, where packing reads
     memory in turns with the product: short turns, but with enough panels."""
     most = round(machine.l2 * 3 / 16 / depth * scale)
-    return balanced(size, max(most, TURNS * lanes), lanes)
+    return balanced(size, max(most, turns * lanes), lanes)
 
 
 def _asked(

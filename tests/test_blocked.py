@@ -281,6 +281,22 @@ def test_a_tile_has_all_columns_between_rows() -> None:
     assert tiles[50][1] < 20
 
 
+def test_turns_are_long_where_the_other_input_is_packed_again() -> None:
+    """Few rows, which are one block, and K in several: in0 is packed for every block of in1."""
+    dims = (
+        Dimension(DimType.M, 64, (1, 0, 1)),
+        Dimension(DimType.N, 4096, (0, 1, 64)),
+        Dimension(DimType.K, 1 << 14, (64, 4096, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    machine = Machine(current_target(), 32 << 10, 1 << 20, 32 << 20)
+    schedule = five_loops.blocked(TensorOp(tensors, dims, Primitive.GEMM), machine, 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    loops = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
+    assert loops["M"] == 64 and loops["K"] < 1 << 14
+    assert loops["N"] >= five_loops.TURNS_AGAIN * call.kernel.columns
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_panels_of_short_dimensions_end_where_these_do(dtype: str) -> None:
     """Dimensions of two are packed into panels of a power of two columns; one long one is not."""
