@@ -18,7 +18,7 @@ EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
 )
 
-PANEL_BYTES = 8192  # of the panels of A that a kernel puts together on its stack
+PANEL_BYTES = 16384  # of the panels of A that a kernel puts together on its stack
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
 
 

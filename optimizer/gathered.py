@@ -27,6 +27,7 @@ _PRODUCT = 0.73  # a multiply-add of vectors, and SPREAD of an element that few 
 _SPREAD = 0.75
 _STORED = 4.0  # a vector of a finished column, and ALONE an element that is stored alone
 _ALONE = 4.0
+_BEGUN = 60.0  # a kernel that looks at the strides, and waits for what it has put on the stack
 _BROUGHT = 1.5  # a vector of a panel, and PICKED an element that comes alone
 _PICKED = 2.5
 
@@ -99,7 +100,7 @@ def _work(
     brought = vectors * _BROUGHT if in_vectors else m.size * _PICKED
     products = n.size * max(vectors * _PRODUCT * parts**2, _SPREAD * parts)
     stored = vectors * _STORED if by_vectors else m.size * _ALONE
-    return k.size * (brought * parts + products) + n.size * stored * parts
+    return _BEGUN + k.size * (brought * parts + products) + n.size * stored * parts
 
 
 def gathering(found: Gathered, threads: int) -> Schedule:

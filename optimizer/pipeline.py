@@ -148,7 +148,7 @@ def _scheduled(
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:
         return tiny_products(tiny, machine, threads)
     if regime.name == "gathered" and (small := gathered_of(op, machine)) is not None:
-        return gathering(small, threads)
+        return touched(gathering(small, threads), machine)
     if regime.name == "items" and (items := items_of(op, machine)) is not None:
         return itemised(items, machine, threads)
     if regime.name == "blocked":

@@ -28,7 +28,8 @@ from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
 
-STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under
+STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
+AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
 
 
 class Regime(NamedTuple):
@@ -69,7 +70,7 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     # Kernels of packed panels store better than others what is too large for the caches.
     few = bytes_of(op, op.out) <= machine.l2
     if loops and large.name == "blocked" and (few or best is not large):
-        limit = STRAIGHT * _estimate(best)
+        limit = (AS_THEY_LIE if best.name == "gathered" else STRAIGHT) * _estimate(best)
         if work_cycles(op, machine) < limit and (cycles := straight_cycles(op, machine)) < limit:
             return Regime("nest", "loops come back to what the caches have kept", cycles)
     if best is not large:
