@@ -1,19 +1,23 @@
 """Orders in which the dimensions of a tensor may lie, so that a contraction can walk along it.
 
-An order is that of another tensor, or that of a plain matrix product: which of them is worth a
-copy, `realign.py` compares. In go a normalised operation and the number of a tensor, out come
-positions of dimensions, outermost first, of those that the tensor has.
+An order is that of another tensor, that of a plain matrix product, or that in which vectors run
+along a batch of small ones: which of them is worth a copy, `realign.py` compares. In go a
+normalised operation and the number of a tensor, out come positions of dimensions, outermost first,
+of those that the tensor has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import prod
 
 from tensorop.ir import DimType, TensorOp
+from tensorop.jit.elements import GATHERED
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
 _VECTORS = {DimType.M: 0, DimType.N: 1}
+SMALL = 1024  # multiply-adds of a product at most that vectors along a batch are a way for
 
 
 class Layouts:
@@ -46,6 +50,8 @@ class Layouts:
             for plan in (self._as_matrices, self._as_read):
                 yield partial(plan, DimType.M)
                 yield partial(plan, DimType.N)
+            if self._has_lanes():
+                yield self._as_lanes
         yield from (partial(self._like, leader) for leader in range(len(self._steps)))
 
     def _as_matrices(self, last: DimType, tensor: int) -> Order:
@@ -59,6 +65,23 @@ class Layouts:
             outer.sort(key=lambda i: -steps[i][i])
             inner.sort(key=lambda i: (types[i] == last, -steps[i][i]))
         return (*outer, *inner)
+
+    def _has_lanes(self) -> bool:
+        """Whether there is a batch, of matrices that are small for vectors along it; those of real
+        floats have kernels of their own, whatever is innermost (items.py, tiny.py)."""
+        if self._op.dtype in GATHERED:
+            return False
+        points = [
+            n for n, type_ in zip(self._sizes, self._types, strict=True) if type_ != DimType.C
+        ]
+        return len(points) < len(self._sizes) and prod(points) <= SMALL
+
+    def _as_lanes(self, tensor: int) -> Order:
+        """The batch innermost, as it lies in out; the matrices outside of it as they lie."""
+        own, out = self._own[tensor], self._steps[self._op.out]
+        batch = [i for i in own if self._types[i] == DimType.C]
+        outer = [i for i in own if self._types[i] != DimType.C]
+        return (*outer, *sorted(batch, key=lambda i: -out[i]))
 
     def _as_read(self, last: DimType, tensor: int) -> Order:
         """For a product straight from the operands, one side being that of the vectors: its input

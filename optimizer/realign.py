@@ -3,8 +3,8 @@
 Tensors that disagree about which dimension is fastest cannot be walked along together: one is read
 an element a cache line, again and again, or stored so. Where that costs more than to permute it
 first (or, the output, last), it goes through a dense temporary whose dimensions lie as another
-tensor's do, or, for a matrix product, with the batch outermost. The estimates are those of
-cost.py and stream_cost.py.
+tensor's do, or, for a matrix product, with the batch outermost or innermost. The estimates are
+those of cost.py and stream_cost.py.
 
 Transposing so that a product becomes a plain one is the way of TTGT; here it is one candidate among
 others. Source: P. Springer, P. Bientinesi, "Design of a High-Performance GEMM-like Tensor-Tensor
@@ -307,8 +307,9 @@ def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:
 
 
 def _begun(candidate: Realigned, copied: Collection[int], machine: Machine) -> float:
-    """Cycles of copying some tensors of a candidate, whatever is moved."""
-    return len(copied) * (LINK if candidate.links(machine) else COPY) if copied else 0.0
+    """Cycles of copying some tensors of a candidate, whatever is moved; the others are new."""
+    own = candidate._replace(orders={t: candidate.orders[t] for t in copied})
+    return len(copied) * (LINK if own.links(machine) else COPY) if copied else 0.0
 
 
 def _keeps_out(op: TensorOp) -> bool:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import _lru_cache_wrapper
 from itertools import pairwise
+from math import prod
 from types import FrameType
 from typing import Any
 
@@ -19,11 +20,12 @@ from tensorop.bench.cases import Case
 from tensorop.bench.random_cases import random_cases
 from tensorop.calls import call_for, contiguous
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.elements import GATHERED
 from tensorop.layout import packed
 from tensorop.optimizer import realign as passes
 from tensorop.optimizer.cost import bound_cycles, least_cycles
 from tensorop.optimizer.fuse import fused
-from tensorop.optimizer.layouts import Layouts
+from tensorop.optimizer.layouts import SMALL, Layouts
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.realign import FREE, GAIN, LINK, NEAR_BEST, NEW, Realigned, realign
@@ -145,12 +147,23 @@ def plain_layouts(op: TensorOp) -> Iterator[Any]:
 
         return ordered(t, key) if t == side else as_matrices(last, t)
 
+    def as_lanes(t: int) -> tuple[int, ...]:
+        def key(d: Dimension) -> tuple[object, ...]:
+            return d.type == DimType.C, -abs(d.strides[out if d.type == DimType.C else t])
+
+        return ordered(t, key)
+
+    points = prod(d.size for d in dims if d.type != DimType.C)
+    has_lanes = bool(op.of_type(DimType.C)) and points <= SMALL and op.dtype not in GATHERED
+
     def like(leader: int, t: int) -> tuple[int, ...]:
         return ordered(t, lambda d: (d.strides[leader] != 0, -abs(d.strides[leader])))
 
     if all(op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)):
         for way in (as_matrices, as_read):
             yield from (lambda t, w=way, s=s: w(s, t) for s in (DimType.M, DimType.N))
+        if has_lanes:
+            yield as_lanes
     yield from (lambda t, s=s: like(s, t) for s in range(3))
 
 
