@@ -372,7 +372,8 @@ def test_forgetting_while_others_call() -> None:
 
 
 def test_without_the_generated_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "machine", lambda: SimpleNamespace(warm=None, plans=None))
+    for name in ("machine", "loaded"):
+        monkeypatch.setattr(known, name, lambda: SimpleNamespace(warm=None, plans=None))
     monkeypatch.setattr("tensorop.plan._native", lambda: None)
     a = np.ones((3, 3))
     teach("ij,jk->ik", a, a)
