@@ -76,8 +76,10 @@ def assert_close(
         both = ~np.isfinite(actual) & ~np.isfinite(expected)
         if dtype.kind != "c":  # complex products of infinities are NaN here and infinite there
             both &= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-        # A product that overflows on the way has no bound: 0 times infinity.
+        # A product that overflows on the way has no bound: 0 times infinity. Nor has the root of
+        # what may be on either side of zero, which is no number on one.
         unbounded = np.isposinf(bound) | (np.isnan(bound) & ~np.isfinite(actual))
+        unbounded |= np.isposinf(slack)
         right = (finite & fits) | overflows | both | unbounded
     if not np.all(right):
         where = tuple(np.argwhere(~right)[0])
