@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -295,6 +296,7 @@ def test_summary_names_what_is_wrong() -> None:
 def test_growth_is_held_against_the_roofs() -> None:
     (line,) = growth([row(), row(threads=2, ours=0.5, roof=0.5)])
     assert "1 to 2 threads: 2.00x, peak 2.00x, 1.00 of it" in line
+    assert not growth([row(), replace(row(), dtype="complex64")])
 
 
 @pytest.mark.parametrize("target", host_targets(), ids=lambda target: target.name)

@@ -157,8 +157,8 @@ def refusals(refused: Iterable[Mapping[str, str]]) -> list[str]:
 def growth(rows: Sequence[Row]) -> list[str]:
     """For each case on several thread counts: its growth over that of its roof."""
     lines = []
-    for name in dict.fromkeys(row.name for row in rows):
-        first, *others = [row for row in rows if row.name == name]
+    for name, dtype in dict.fromkeys((row.name, row.dtype) for row in rows):
+        first, *others = [row for row in rows if (row.name, row.dtype) == (name, dtype)]
         for row in others:
             ours, roofs = row.rate / first.rate, row.roof / first.roof
             lines.append(
