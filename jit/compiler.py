@@ -60,18 +60,21 @@ def _compiled(
         return bytes(_machine(target, independent, plain).emit_object(parsed))
 
 
-def leaf_code(kernel: Kernel, target: Target) -> tuple[int, bytes]:
-    """The code of a kernel, and where in it its function begins.
+def leaf_code(
+    kernel: Kernel, target: Target, module: ir.Module | None = None, plain: bool = False
+) -> tuple[int, bytes]:
+    """The code of a kernel, and where in it its function begins. module: where it was generated
+    before.
 
     Raises
     ------
     ValueError
         The code needs a symbol from outside or has writable data: a mistake in its generator.
     """
-    module = generate(kernel, target)
+    module = generate(kernel, target) if module is None else module
     show(Level.IR, lambda: str(module))
     show(Level.ASSEMBLY, lambda: assembly(module, target))
-    code, functions = flatten(_compiled(module, target))
+    code, functions = flatten(_compiled(module, target, plain=plain))
     return functions[kernel.name], code
 
 

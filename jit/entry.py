@@ -13,7 +13,8 @@
 
 Compiling takes longer than all else that a first call needs. So plans are prepared with `launch()`,
 a built-in function that calls Python as long as there is no driver: what is brief is then run by
-`jit/interpreter.py`, while another thread compiles; what is not waits.
+`jit/interpreter.py`, with kernels that are drafts (`kernel_addresses`), while another thread
+finishes these and compiles the driver; what is not brief waits.
 
 A prepared plan is a call record followed by a frame. Both are copied to the stack of the call, so
 one prepared plan may run in many threads and again inside itself (from a signal handler).
@@ -24,7 +25,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any, Protocol, TypeAlias
 
@@ -37,10 +38,12 @@ from tensorop.errors import whole
 from tensorop.jit import builtin
 from tensorop.jit.abi import WORD, CallRecord
 from tensorop.jit.background import MOMENT, Task
+from tensorop.jit.drafts import draft_address, finish
 from tensorop.jit.front import Calling, calling
 from tensorop.jit.guard import importing, machine_lock
-from tensorop.jit.library import Block, load_linked
-from tensorop.jit.target import current_target
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.library import Block, kernel_address, load_linked
+from tensorop.jit.target import Target, current_target
 from tensorop.jit.team_support import FROM_DRIVER, supported
 from tensorop.jit.vectorcall import Vectorcalled, vectorcalled
 from tensorop.jit.warm import array_api
@@ -152,6 +155,17 @@ def begin() -> None:
         _code()
 
 
+def kernel_addresses(kernels: Sequence[Kernel], target: Target, brief: bool) -> list[int]:
+    """The addresses of the kernels of a plan; those of a brief one are drafts (`jit/drafts.py`)
+    where it is the first, and the driver, which it need not wait for, has to be compiled."""
+    with machine_lock:
+        if brief and not _is_begun():
+            addresses = [draft_address(kernel, target) for kernel in kernels]
+            _code(MOMENT)
+            return addresses
+    return [kernel_address(kernel, target) for kernel in kernels]
+
+
 def launch() -> Launch:
     """What launches plans that are prepared now, whether there is a driver or not yet."""
     if _loaded:
@@ -166,10 +180,23 @@ _under_way: list[bytes | Task[bytes]] = []
 
 def _code(delay: float = 0) -> bytes | Task[bytes]:
     """The driver's code, from disk or under way."""
+    if not _is_begun():
+        _under_way.append(Task(_compiled, delay))
+    return _under_way[0]
+
+
+def _is_begun() -> bool:
+    """Whether the driver's code is on disk, or under way."""
     if not _under_way:
         kept = _driver().kept()
-        _under_way.append(Task(_driver().compiled, delay) if kept is None else kept)
-    return _under_way[0]
+        if kept is not None:
+            _under_way.append(kept)
+    return bool(_under_way)
+
+
+def _compiled() -> bytes:
+    finish()  # first: the driver runs no drafts
+    return _driver().compiled()
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,8 @@
 """The addresses of machine code.
 
 Of a kernel by its description, and of code that calls functions of the process: what this process
-has, or else what is on disk (`jit/store.py`), or else what is compiled now. llvmlite and the
+has, or else what is on disk (`jit/store.py`), or else what is compiled now (or soon:
+`jit/drafts.py`). llvmlite and the
 generators, which take longer to import than most calls to run, are needed only for the last of the
 three (`jit/compiler.py`).
 
@@ -39,26 +40,44 @@ _START = struct.Struct("<q")  # where the function begins, before a kernel's cod
 
 
 @cache
-def _compiler() -> Any:
+def compiler() -> Any:
+    """The module that makes code (`jit/compiler.py`)."""
     # Imported when something has to be compiled: usually never, where the disk remembers.
     with importing:
-        from tensorop.jit import compiler
+        from tensorop.jit import compiler as module
 
-    return whole(compiler)
+    return whole(module)
 
 
 def kernel_address(kernel: Kernel, target: Target | None = None) -> int:
     """The address of a kernel's code, loaded or compiled on first use."""
     target = target if target is not None else current_target()
-    key = (type(kernel), kernel, target.name)  # tuples of two types may be equal
-    address = _addresses.get(key)
+    address = _addresses.get(_key(kernel, target))
     if address is None:
         with lock:
-            address = _addresses.get(key)
+            address = _addresses.get(_key(kernel, target))
             if address is None:
                 address = load_kernel(kernel, target)
-                _addresses[key] = address
+                know(kernel, target, address)
     return address
+
+
+def known_address(kernel: Kernel, target: Target) -> int | None:
+    """The same, None where the kernel would have to be compiled."""
+    with lock:
+        address = _addresses.get(_key(kernel, target))
+        if address is None and _keeps(kernel):
+            address = kept_address(repr(kernel), target)
+        return address
+
+
+def know(kernel: Kernel, target: Target, address: int) -> None:
+    """Let `kernel_address` give this address from now on."""
+    _addresses[_key(kernel, target)] = address
+
+
+def _key(kernel: Kernel, target: Target) -> Hashable:
+    return type(kernel), kernel, target.name  # tuples of two types may be equal
 
 
 def kept_address(description: str, target: Target) -> int | None:
@@ -87,23 +106,29 @@ def load_kernel(kernel: Kernel, target: Target) -> int:
         The code needs a symbol from outside or has writable data: a mistake in its generator.
     """
     with lock:
-        # The store knows the source of our generators only; and what is printed must be made.
-        keeps = type(kernel).__module__.startswith(__package__) and not wants(Level.IR)
         if not _has_arena():
             name = kernel.name
             return load_linked(lambda: _generate(kernel, target), target, [name])[name]
-        what = _what(repr(kernel), target)
-        if keeps and what in _kept:
-            return _kept[what]
-        kept = store.load(what) if keeps else None
+        kept = kept_address(repr(kernel), target) if _keeps(kernel) else None
         if kept is not None:
-            return _place_leaf(what, kept)
-        start, code = _compiler().leaf_code(kernel, target)
-        if not keeps:
+            return kept
+        return add_kernel(kernel, target, *compiler().leaf_code(kernel, target))
+
+
+def add_kernel(kernel: Kernel, target: Target, start: int, code: bytes) -> int:
+    """Put compiled leaf code where it can run, and on disk; the address of its function, which
+    begins at `start`."""
+    with lock:
+        if not _keeps(kernel):
             return _arena.add(code) + int(start)
-        kept = _START.pack(start) + code
+        what, kept = _what(repr(kernel), target), _START.pack(start) + code
         store.save(what, kept)
         return _place_leaf(what, kept)
+
+
+def _keeps(kernel: Kernel) -> bool:
+    # The store knows the source of our generators only; and what is printed must be made.
+    return type(kernel).__module__.startswith(__package__) and not wants(Level.IR)
 
 
 def _what(description: str, target: Target) -> str:
@@ -119,7 +144,7 @@ def _place_leaf(what: str, kept: bytes) -> int:
 
 
 def _generate(kernel: Kernel, target: Target) -> ir.Module:
-    module: ir.Module = _compiler().generate(kernel, target)
+    module: ir.Module = compiler().generate(kernel, target)
     return module
 
 
@@ -130,7 +155,7 @@ def llvm_ir(kernel: Kernel, target: Target) -> str:
 
 def assembly(kernel: Kernel, target: Target) -> str:
     """The machine code of a kernel as text."""
-    text: str = _compiler().assembly(_generate(kernel, target), target)
+    text: str = compiler().assembly(_generate(kernel, target), target)
     return text
 
 
@@ -166,22 +191,17 @@ class Block(NamedTuple):
     def _key(self) -> str:
         return f"{self.target!r}\n{self.what}"
 
-    @property
-    def _is_linked(self) -> bool:
-        """By us, not by LLVM."""
-        return _has_arena() and self.target.triple.startswith("x86_64")
-
     def kept(self) -> bytes | None:
         """What is on disk of it."""
         return store.load(self._key) if self.what else None
 
     def compiled(self) -> bytes:
         """The same, made now. Any thread may ask, while others do."""
-        compiler, module = _compiler(), self.generate()
-        if self._is_linked:
-            content = marshal.dumps(tuple(compiler.linked_code(module, self.target, self.plain)))
+        module = self.generate()
+        if links(self.target):
+            content = marshal.dumps(tuple(compiler().linked_code(module, self.target, self.plain)))
         else:
-            content = compiler.object_code(module, self.target, self.plain)
+            content = compiler().object_code(module, self.target, self.plain)
         if self.what:
             store.save(self._key, content)
         return content
@@ -197,22 +217,27 @@ class Block(NamedTuple):
             Addresses of what the process has, but perhaps does not export.
         """
         with lock:
-            if not self._is_linked:
-                loaded: dict[str, int] = _compiler().load_object(
+            if not links(self.target):
+                loaded: dict[str, int] = compiler().load_object(
                     content, self.target, names, outside
                 )
                 return loaded
             linked = Linked(*marshal.loads(content))
-            base = _place(linked, outside)
+            base = place(linked, outside)
             return {name: base + linked.functions[name] for name in names}
+
+
+def links(target: Target) -> bool:
+    """Whether code that is not leaf code is linked by us, not by LLVM."""
+    return _has_arena() and target.triple.startswith("x86_64")
 
 
 def _has_arena() -> bool:
     return sys.platform == "linux" and Arena.available()
 
 
-def _place(linked: Linked, outside: Mapping[str, int]) -> int:
-    """Put a block where it can run; its address."""
+def place(linked: Linked, outside: Mapping[str, int]) -> int:
+    """Put a block where it can run; its address. outside: as of `Block.load`."""
 
     def data(base: int) -> bytes:
         words = bytearray(linked.size - len(linked.code))

@@ -86,8 +86,14 @@ def clear() -> int:
 def load(what: str) -> bytes | None:
     """What was kept under a description, None where nothing was."""
     with contextlib.suppress(OSError):
-        return _load(_key(what)) if CACHE.value else None
+        return _load(_key(what)) if can_have() else None
     return None
+
+
+def can_have() -> bool:
+    """Whether anything was ever kept: else nobody needs to find out what keys depend on, for which
+    all sources are read."""
+    return bool(CACHE.value) and os.path.isdir(folder())
 
 
 def _load(key: bytes) -> bytes | None:

@@ -16,8 +16,8 @@ from tensorop.executable import NO_OPERAND, Stage, threads_for
 from tensorop.explain import show_planned
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.entry import kernel_addresses
 from tensorop.jit.gemm_abi import GemmKernel
-from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import Slot
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.machine import host_machine
@@ -57,7 +57,7 @@ class Linked:
         size = element(parts.op.dtype).size
         temporaries = {slot: parts.size(t) * size for t, slot in self._slots().items()}
         bound, kernels = bind_chain(bound_parts, temporaries, target)
-        addresses = [kernel_address(kernel, target) for kernel in kernels]
+        addresses = kernel_addresses(kernels, target, bound.brief)
         lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
         return (Stage(bound, addresses, (0, 1, 2, NO_OPERAND), False, lines, kernels),)
 

@@ -157,7 +157,7 @@ def _kept(folder: str) -> dict[bytes, Any]:
 def _read() -> dict[bytes, Any]:
     content = None
     with contextlib.suppress(OSError):  # such as of sources that are in an archive
-        content = store.load(_what())
+        content = store.load(_what()) if store.can_have() else None
     return {} if content is None else marshal.loads(content)
 
 

@@ -18,8 +18,8 @@ from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage,
 from tensorop.explain import show_planned
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.entry import kernel_addresses
 from tensorop.jit.gemm_abi import GemmKernel
-from tensorop.jit.library import kernel_address
 from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
@@ -86,7 +86,7 @@ class Planned:
     def _bound(self, stage: pipeline.Stage) -> Stage:
         target = host_machine().target
         bound, kernels = bind(stage.schedule, target)
-        addresses = [kernel_address(kernel, target) for kernel in kernels]
+        addresses = kernel_addresses(kernels, target, bound.brief)
         lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
         return Stage(bound, addresses, self._sources(stage), stage.main, lines, kernels)
 

@@ -20,7 +20,7 @@ from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import current_target
 
 # Contractions that need a GEMM with and without packing, a copy and a stream kernel; how many
-# modules were generated for them is printed.
+# modules were generated for them is printed (a draft and its finished kernel are one).
 PROGRAM = """
 import numpy as np, tensorop
 from tensorop.jit import compiler
@@ -34,7 +34,7 @@ for spec, *operands in (("ij,jk->ik", a, b), ("ij,jk->ik", a.T.copy().T, b), ("a
     np.testing.assert_allclose(tensorop.einsum(spec, *operands), np.einsum(spec, *operands))
 np.testing.assert_array_equal(tensorop.einsum("aib->bia", c, out=out), c.T)
 assert tensorop.einsum("ij->", a) > 0
-print(len([name for name in made if name != "linked"]))
+print(len({name for name in made if name != "linked"}))
 """
 
 

@@ -1,0 +1,80 @@
+"""Kernels that are there at once, and fast soon after.
+
+LLVM takes 30 ms to make a kernel of a thousand instructions fast, and 6 to translate them one by
+one. So a process that has no driver yet, where nobody can expect speed, runs its first plan with
+drafts: the same module, hence the same operations in the same order and the same result, without
+optimisation. A draft is called through a jump to where a word of memory says; once the finished
+kernel is there, the word is changed, and whatever knows the address of the jump, such as a plan,
+calls that one from then on.
+
+`finish` is part of the work that the driver waits for (`jit/entry.py`): so generated code never
+runs a draft, and a forked child, which has not the thread that was at it, finishes what it needs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorop.debug import Level, wants
+from tensorop.jit import library
+from tensorop.jit.arena import Linked
+from tensorop.jit.guard import lock
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.target import Target
+
+if TYPE_CHECKING:
+    from llvmlite import ir
+
+_PAGE = 4096
+_WORD = 8  # bytes
+_JUMP = struct.Struct("<2si")  # jmp [rip + offset]
+_JUMP_CODE = b"\xff\x25"
+
+
+class _Draft(NamedTuple):
+    """slot: the address of the word that says where its code is."""
+
+    kernel: Kernel
+    target: Target
+    module: ir.Module
+    slot: int
+
+
+_unfinished: list[_Draft] = []
+
+
+def draft_address(kernel: Kernel, target: Target) -> int:
+    """As `library.kernel_address`, but what has to be compiled is compiled without optimisation,
+    until `finish` is called."""
+    with lock:
+        known = library.known_address(kernel, target)
+        if known is not None:
+            return known
+        if not library.links(target) or wants(Level.IR):
+            return library.kernel_address(kernel, target)
+        compiler = library.compiler()
+        module = compiler.generate(kernel, target)
+        start, code = compiler.leaf_code(kernel, target, module, plain=True)
+        jump = len(code)
+        size = -(-(jump + _JUMP.size) // _PAGE) * _PAGE  # of what is read only
+        code += _JUMP.pack(_JUMP_CODE, size - jump - _JUMP.size)
+        code += bytes(size - len(code))
+        base = library.place(Linked(code, size + _WORD, {}, [(size, int(start))]), {})
+        _unfinished.append(_Draft(kernel, target, module, base + size))
+        library.know(kernel, target, base + jump)
+        return base + jump
+
+
+def finish() -> None:
+    """Put the finished kernels in the place of all drafts. Any thread may ask, while others do."""
+    while _unfinished:
+        draft = kernel, target, module, slot = _unfinished[0]
+        start, code = library.compiler().leaf_code(kernel, target, module)
+        with lock:
+            if draft in _unfinished:  # no other thread was faster
+                address = library.add_kernel(kernel, target, start, code)
+                ctypes.c_uint64.from_address(slot).value = address  # at once: it is one word
+                library.know(kernel, target, address)
+                _unfinished.remove(draft)

@@ -1,0 +1,207 @@
+"""Drafts of kernels: the same bits, one word to change, and nothing left of them at the end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop import linked, planning
+from tensorop.config import CACHE, CACHE_DIR
+from tensorop.debug import DEBUG, Level
+from tensorop.jit import drafts, entry, library
+from tensorop.jit.kernel import Kernel
+from tensorop.jit.peak import PeakKernel
+from tensorop.jit.target import Target, current_target
+
+pytestmark = pytest.mark.skipif(not library.links(current_target()), reason="no linker of ours")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes to fork")
+
+SPECS: list[tuple[str, str, tuple[tuple[int, ...], ...]]] = [
+    ("ij,jk->ik", "f4", ((29, 31), (31, 27))),
+    ("ij,jk->ik", "f8", ((48, 100), (100, 33))),
+    ("ji,kj->ik", "c8", ((21, 19), (17, 21))),
+    ("ij,jk->ik", "i1", ((40, 24), (24, 40))),
+    ("bij,bjk->bik", "f4", ((50, 3, 3), (50, 3, 3))),
+    ("aib,ij->abj", "f8", ((5, 20, 6), (20, 9))),
+    ("aib,abi->bia", "f4", ((9, 20, 33), (9, 33, 20))),
+    ("ij->j", "f2", ((60, 70),)),
+    ("ij,ij->i", "f8", ((33, 70), (33, 70))),
+    ("i,j->ij", "i8", ((33,), (21,))),
+]
+
+
+@pytest.fixture
+def unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process has no kernels and plans."""
+    monkeypatch.setattr(library, "_addresses", {})
+    monkeypatch.setattr(library, "_kept", {})
+    tensorop.cache_clear()
+    yield
+    drafts.finish()
+    tensorop.cache_clear()
+
+
+def operands(dtype: str, shapes: tuple[tuple[int, ...], ...]) -> list[Any]:
+    rng = np.random.default_rng(3)
+    return [(rng.standard_normal(shape) * 9).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize(("spec", "dtype", "shapes"), SPECS)
+def test_the_finished_kernel_gives_the_same_bits(
+    spec: str,
+    dtype: str,
+    shapes: tuple[tuple[int, ...], ...],
+    unknown: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[tuple[Kernel, Target, int]] = []
+
+    def all_drafts(kernels: tuple[Kernel, ...], target: Target, brief: bool) -> list[int]:
+        assert brief
+        addresses = [drafts.draft_address(kernel, target) for kernel in kernels]
+        made.extend((k, target, a) for k, a in zip(kernels, addresses, strict=True))
+        return addresses
+
+    for module in (planning, linked):
+        monkeypatch.setattr(module, "kernel_addresses", all_drafts)
+    inputs = operands(dtype, shapes)
+    plan = tensorop.compile(spec, *inputs)
+    first = plan(*inputs)
+    assert made and len(drafts._unfinished) == len({address for _, _, address in made})
+    drafts.finish()
+    assert not drafts._unfinished
+    second = plan(*inputs)
+    assert first.tobytes() == second.tobytes()
+    np.testing.assert_allclose(second, np.einsum(spec, *inputs), rtol=1e-2, atol=0.2)
+    for kernel, target, address in made:
+        assert library.kernel_address(kernel, target) != address
+
+
+def test_many_threads_finish(unknown: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them puts the kernel in place; all see it there when they are through."""
+    kernel, target = PeakKernel("float32"), current_target()
+    jump = drafts.draft_address(kernel, target)
+    assert drafts.draft_address(kernel, target) == jump  # which is known now
+    seen, gate = [], threading.Barrier(4)
+
+    def finish() -> None:
+        gate.wait()
+        drafts.finish()
+        seen.append((len(drafts._unfinished), library.kernel_address(kernel, target)))
+
+    threads = [threading.Thread(target=finish) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) == 1 and seen[0][0] == 0 and seen[0][1] != jump
+
+
+def test_what_fails_is_finished_by_who_asks_next(
+    unknown: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, target = PeakKernel("float32"), current_target()
+    jump = drafts.draft_address(kernel, target)
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "compiler", None)
+        with pytest.raises(TypeError):
+            drafts.finish()
+    assert library.kernel_address(kernel, target) == jump and len(drafts._unfinished) == 1
+    drafts.finish()
+    assert library.kernel_address(kernel, target) != jump
+
+
+def test_there_are_no_drafts_of_what_is_on_disk_or_shown(
+    unknown: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel, target = PeakKernel("float32"), current_target()
+    with CACHE(1), CACHE_DIR(str(tmp_path)):
+        address = library.load_kernel(kernel, target)
+        library._kept.clear()
+        assert drafts.draft_address(kernel, target) != address
+        assert not drafts._unfinished
+    library._kept.clear()
+    library._addresses.clear()
+    with DEBUG(Level.IR):
+        drafts.draft_address(kernel, target)
+    assert not drafts._unfinished and "define" in capsys.readouterr().err
+
+
+def test_there_are_no_drafts_where_there_is_a_driver(unknown: None) -> None:
+    entry.machine()
+    assert entry.kernel_addresses([PeakKernel("float32")], current_target(), True)
+    assert not drafts._unfinished
+
+
+PROGRAM = """
+import os, sys
+import numpy as np
+import tensorop
+from tensorop.jit import drafts, entry
+a, b = np.ones((96, 100), "f4"), np.ones((100, 88), "f4")
+def right():
+    return bool((tensorop.matmul(a, b) == 100).all())
+"""
+
+
+def run(program: str, folder: Path) -> str:
+    """What a process prints that has not compiled anything."""
+    settings = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + program],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_process_that_ends_after_its_first_call_leaves_the_finished_kernel(
+    tmp_path: Path,
+) -> None:
+    assert run("print(right(), len(drafts._unfinished))", tmp_path) == "True 1\n"
+    files = sorted((tmp_path / "code").iterdir())
+    after = "print(right(), len(drafts._unfinished), 'llvmlite' in sys.modules)"
+    assert run(after, tmp_path) == "True 0 False\n"
+    assert sorted((tmp_path / "code").iterdir()) == files
+
+
+def test_a_plan_that_is_not_called_leaves_it_too(tmp_path: Path) -> None:
+    assert run("plan = tensorop.compile('ij,jk->ik', a, b)", tmp_path) == ""
+    after = "tensorop.compile('ij,jk->ik', a, b); print('llvmlite' in sys.modules)"
+    assert run(after, tmp_path) == "False\n"
+
+
+def test_the_driver_runs_no_drafts(tmp_path: Path) -> None:
+    program = """
+print(right(), entry.loaded(), len(drafts._unfinished))
+entry.machine()
+print(right(), len(drafts._unfinished))
+"""
+    assert run(program, tmp_path) == "True None 1\nTrue 0\n"
+
+
+@forks
+def test_a_child_finishes_its_own(tmp_path: Path) -> None:
+    program = """
+entry.MOMENT = 0.3  # the thread is asleep
+good = right() and len(drafts._unfinished) == 1
+child = os.fork()
+if child == 0:
+    good = good and right() and not drafts._unfinished and entry.loaded()
+    os._exit(0 if good else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), right())
+"""
+    assert run(program, tmp_path) == "0 True\n"
