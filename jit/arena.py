@@ -14,7 +14,8 @@ import os
 import sys
 from collections.abc import Callable
 from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p, get_errno, memmove
-from typing import NamedTuple
+
+from tensorop.tuples import NamedTuple
 
 _CHUNK = 4 << 20
 _PAGE = 4096

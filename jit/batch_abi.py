@@ -4,10 +4,11 @@ generators (jit/batch.py, jit/items.py), and for whoever chooses kernels and wri
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 BatchAccess = Literal["unit", "zero", "strided", "repeated"]
 LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch

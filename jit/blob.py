@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tensorop.jit.arena import Linked
+from tensorop.tuples import NamedTuple
 
 PAGE = 4096  # of memory that is protected in one way
 _PROGBITS, _SYMTAB, _RELA, _NOBITS = 1, 2, 4, 8

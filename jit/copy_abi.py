@@ -4,11 +4,12 @@ and for whoever chooses kernels and writes descriptors."""
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tensorop.jit.elements import Element, element
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 LARGEST_TILE = 16  # lanes of a tile that is transposed in registers
 STAGE = 1 << 16  # bytes at most of a region that is staged, with a line in front of every run

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
@@ -15,6 +14,7 @@ from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.elements import element
 from tensorop.jit.mover import Mover
 from tensorop.jit.slots import AxisSlot
+from tensorop.tuples import NamedTuple
 
 RECORD_BYTES = 3 * WORD_BYTES  # of a chunk: first position, byte offset, length
 

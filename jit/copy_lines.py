@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -28,6 +27,7 @@ from tensorop.jit.copy_across import Across
 from tensorop.jit.instructions import vector_type
 from tensorop.jit.lines import LINE
 from tensorop.jit.mover import Mover
+from tensorop.tuples import NamedTuple
 
 AHEAD = 32  # rows further down, at least, that are asked for; half as far for the second time
 PICKS = {1: (BYTE, "qi"), 2: (ir.IntType(16), "hi"), 4: (INT32, "d")}  # by their bytes

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tensorop.debug import Level, wants
 from tensorop.jit import library
@@ -23,6 +23,7 @@ from tensorop.jit.arena import Linked
 from tensorop.jit.guard import lock
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from llvmlite import ir

@@ -20,7 +20,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -31,6 +30,7 @@ from tensorop.jit.records import cell, copy_words, function, null, return_if, wo
 from tensorop.jit.slots import AxisSlot, NodeKind, Role, When
 from tensorop.jit.target import Target
 from tensorop.jit.team_support import TeamCode, in_process
+from tensorop.tuples import NamedTuple
 
 MAX_DEPTH = len(AxisSlot)  # loops in the chain of a region
 _MOVE_WORDS = 3

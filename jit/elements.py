@@ -9,7 +9,8 @@ writes the arithmetic on them.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+
+from tensorop.tuples import NamedTuple
 
 GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
 NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart

@@ -14,9 +14,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tensorop.jit.builtin import KEYWORDS, MethodDefinition, define, python_function
+from tensorop.tuples import NamedTuple
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 POINTER = ctypes.sizeof(ctypes.c_void_p)

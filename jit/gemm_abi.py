@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 Access = Literal["packed", "direct", "consecutive", "gathered"]
 Store = Literal["columns", "runs", "pieces", "strided", "scatter"]

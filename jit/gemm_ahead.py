@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import POINTER, WORD, Code, Value
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
+from tensorop.tuples import NamedTuple
 
 LOOPS = (AxisSlot.M, AxisSlot.K, AxisSlot.N)  # over blocks, the innermost first
 

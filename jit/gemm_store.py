@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -29,6 +28,7 @@ from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord, Store
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
+from tensorop.tuples import NamedTuple
 
 
 class Place(NamedTuple):

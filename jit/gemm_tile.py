@@ -17,7 +17,6 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -25,6 +24,7 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
 from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.lines import LINE
+from tensorop.tuples import NamedTuple
 
 Step = Value | int
 Multiples = dict[int, Value]  # 1, 3, 5 -> so many times a stride

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
 
 from tensorop.jit.target import SEGMENT, Target
+from tensorop.tuples import NamedTuple
 
 WIDE = 3.0  # what a shuffle of a whole vector takes of that of a segment; it reads its order, too
 

@@ -19,7 +19,7 @@ import struct
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tensorop.debug import Level, wants
 from tensorop.errors import whole
@@ -28,6 +28,7 @@ from tensorop.jit.arena import Arena, Linked
 from tensorop.jit.guard import importing, lock
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target, current_target
+from tensorop.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from llvmlite import ir

@@ -6,14 +6,13 @@ conjugated or laid apart (planar): see `copy_abi.Carried`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
+from tensorop.tuples import NamedTuple
 
 
 class Mover(NamedTuple):

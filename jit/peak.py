@@ -11,12 +11,11 @@ Descriptor: iterations, address of two vectors x and y (read) that the sum of th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from llvmlite import ir
 
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 UNROLL = 4
 ITERATIONS, VECTORS = 0, 1  # words of the descriptor

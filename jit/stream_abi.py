@@ -7,11 +7,12 @@ generates their code; both read this.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tensorop.ir import REDUCTIONS, Primitive
 from tensorop.jit.elements import GATHERED, element
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 Access = Literal["unit", "zero", "strided", "scattered", "reduced"]
 

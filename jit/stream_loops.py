@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -36,6 +35,7 @@ from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.stream_joined import JoinedSteps
 from tensorop.jit.stream_steps import Lanes, Place, Row
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 _ROWS = 4  # rows of Y that one pass along X sums
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone

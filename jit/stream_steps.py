@@ -7,7 +7,7 @@ one vector (or scalar) at a time; `jit/stream_loops.py` builds the loops of a ke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
@@ -17,6 +17,7 @@ from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 

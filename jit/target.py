@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import platform
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 from tensorop.jit import store
 from tensorop.jit.background import Task
 from tensorop.jit.guard import importing
+from tensorop.tuples import NamedTuple
 
 SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
-from typing import NamedTuple
 
 from tensorop.jit.elements import Element
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 
 class Tile(NamedTuple):

@@ -3,11 +3,10 @@ chooses kernels. Their descriptor is `batch_abi.BatchWord`, of which they read s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LEAST_PART
 from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
 
 MOST = 64  # multiply-adds of vectors in the code of a product
 SUMS = 12  # vectors of sums that are worked on at once

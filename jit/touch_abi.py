@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+
+from tensorop.tuples import NamedTuple
 
 
 class TouchWord(IntEnum):

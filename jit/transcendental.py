@@ -23,7 +23,6 @@ Comp. 36 (1981).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -32,6 +31,7 @@ from tensorop.jit.builder import Value
 from tensorop.jit.elements import element
 from tensorop.jit.instructions import Literal
 from tensorop.jit.types import computed
+from tensorop.tuples import NamedTuple
 
 _F64, _BITS = ir.DoubleType(), ir.IntType(64)
 _MAGIC = 1.5 * 2.0**52  # added, it rounds to integers, which are then its last bits

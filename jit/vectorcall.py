@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorop.jit.builtin import python_function
 from tensorop.jit.front import POINTER, address_at
+from tensorop.tuples import NamedTuple
 
 
 class _Member(ctypes.Structure):

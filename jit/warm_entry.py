@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from _cffi_backend import FFI
@@ -23,6 +23,7 @@ from tensorop.jit.guard import importing, lock
 from tensorop.jit.library import Block
 from tensorop.jit.target import current_target
 from tensorop.jit.warm import FROM_ENTRIES, FUNCTIONS
+from tensorop.tuples import NamedTuple
 
 _WARM = (
     "warm($module, operands, out, alpha=1, beta=0, /)\n--\n\n"

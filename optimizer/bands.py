@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension
 from tensorop.jit.copy_abi import band_columns
 from tensorop.jit.lines import LINE
+from tensorop.tuples import NamedTuple
 
 IN, OUT = 0, 1
 WIDE = 4 * LINE  # bytes of a row that is long

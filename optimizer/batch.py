@@ -14,7 +14,6 @@ which then goes in blocks, lie outside that over X.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import LONGEST, WIDEST, BatchAccess, BatchKernel, tile_of
@@ -24,6 +23,7 @@ from tensorop.optimizer.lanes import Lanes, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the items go in parts
 RUN = 9

@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
@@ -57,6 +56,7 @@ from tensorop.optimizer.past import in_lines, tiles_leave_caches
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 IN0, IN1 = 0, 1
 STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better

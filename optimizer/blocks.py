@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.jit.elements import Element
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
+from tensorop.tuples import NamedTuple
 
 MIN_KC = 32
 

@@ -8,7 +8,7 @@ choice gives a right result; choices may differ in the order of summation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
@@ -18,6 +18,7 @@ from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.tiny import tiny_of
+from tensorop.tuples import NamedTuple
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
 Scales = tuple[float, float, float]  # of the block sizes along M, N and K

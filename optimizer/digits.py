@@ -7,13 +7,12 @@ panel, where it is in one that is stored.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tensorop.jit.copy_abi import ELSEWHERE
 from tensorop.jit.tables import Words
 from tensorop.schedule import Axis
+from tensorop.tuples import NamedTuple
 
 
 class _Digit(NamedTuple):

@@ -9,10 +9,10 @@ which decides the number of parts, and on nothing else.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.tuples import NamedTuple
 
 LEAST_POINTS = 4_000_000  # below, one thread is as fast
 FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a share of their own

@@ -10,8 +10,6 @@ where they lie. Any strides will do, on both sides, and complex numbers, too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import PANEL_BYTES, GemmKernel, Store, masks_stores
@@ -21,6 +19,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.touch import item_bytes
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 # Cycles, as in cost.py.
 _PRODUCT = 0.73  # a multiply-add of vectors, and SPREAD of an element that few of them need

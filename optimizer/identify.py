@@ -19,10 +19,10 @@ smallest stride does, and of equal ones the longest dimension.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.optimizer.result import listing
+from tensorop.tuples import NamedTuple
 
 
 class IdentifyResult(NamedTuple):

@@ -7,14 +7,13 @@ C               SHARED     further dimensions
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.interleave_abi import InterleaveKernel, shuffled
 from tensorop.jit.target import SEGMENT, Target
 from tensorop.optimizer.balance import balanced
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 MOST = 8  # channels: more make a tile that is worth transposing
 CALL = 1 << 16  # elements that one call moves

@@ -9,8 +9,6 @@ Where the items lie in short rows between each other, a block of them is asked f
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import ItemsKernel, exact_tile
 from tensorop.jit.elements import element
@@ -21,6 +19,7 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 
 class Items(NamedTuple):

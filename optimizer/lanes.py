@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
 from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.machine import Machine
 from tensorop.schedule import Axis
+from tensorop.tuples import NamedTuple
 
 FAR = 16  # elements from one item of the batch to the next at most that are worth gathering
 SMALL = 256  # elements of a matrix at most that is applied to many vectors

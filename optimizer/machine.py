@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from tensorop.jit.elements import element
 from tensorop.jit.target import Target, cpu_facts, current_target
+from tensorop.tuples import NamedTuple
 
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 STREAMS = 16  # rows, as measured on Cascade Lake

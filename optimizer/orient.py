@@ -10,12 +10,12 @@ else: the sums keep their order.
 from __future__ import annotations
 
 from math import gcd
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, Tensor, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import stores_pieces
 from tensorop.schedule import Axis
+from tensorop.tuples import NamedTuple
 
 NEAR = 2  # times their length that columns of in1 are apart at most, to be read where they lie
 SHORT_COLUMN = 512  # bytes of those that may be further apart

@@ -11,10 +11,9 @@ says where only that would occupy the team. The number of shares depends on the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.optimizer.result import listing
+from tensorop.tuples import NamedTuple
 
 BALANCED = 0.9  # a thread may idle this much short of the whole region
 

@@ -17,7 +17,6 @@ regime.py says which.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.optimizer.batch import batched
@@ -46,6 +45,7 @@ from tensorop.optimizer.touch import touched
 from tensorop.optimizer.vectors import streamed
 from tensorop.optimizer.widen import widen
 from tensorop.schedule import Call, Schedule
+from tensorop.tuples import NamedTuple
 
 
 class Stage(NamedTuple):

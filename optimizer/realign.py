@@ -18,7 +18,6 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
@@ -37,6 +36,7 @@ from tensorop.optimizer.regime import choose
 from tensorop.optimizer.transfer import read_cycles
 from tensorop.optimizer.vectors import least_stream_cycles
 from tensorop.optimizer.widen import widen
+from tensorop.tuples import NamedTuple
 
 LEAST_POINTS = 4096  # below, a call more costs more than any layout
 NEAR_BEST = 1.08  # times the least possible: not worth looking for better; NEW: for out, if new

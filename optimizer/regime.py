@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
@@ -27,6 +26,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
+from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too

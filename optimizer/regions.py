@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.balance import balanced, ceiling
+from tensorop.tuples import NamedTuple
 
 IN, OUT = 0, 1
 MULTIPLE = 16  # of which long parts are multiples

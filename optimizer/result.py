@@ -8,10 +8,11 @@ prints the dimensions before and after each."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tensorop.debug import Level, show, wants
 from tensorop.ir import Dimension, TensorOp
+from tensorop.tuples import NamedTuple
 
 
 class PassResult(NamedTuple):

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.optimizer.result import describe
+from tensorop.tuples import NamedTuple
 
 MULTIPLES: Mapping[DimType, int] = {DimType.M: 16, DimType.N: 4, DimType.K: 1, DimType.C: 1}
 

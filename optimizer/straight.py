@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil, inf, prod
-from typing import NamedTuple
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
@@ -25,6 +24,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.transfer import walk_cycles
+from tensorop.tuples import NamedTuple
 
 CALL = 85.0  # cycles of a kernel call and the loops around it
 CHAIN = 3.5  # of a step of K, however few products it has

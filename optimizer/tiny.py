@@ -8,7 +8,6 @@ C               SHARED     further batch dimensions
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import GATHERED, element
@@ -18,6 +17,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 MANY = 64  # products that are worth code of their own
 

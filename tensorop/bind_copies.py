@@ -10,7 +10,6 @@ Source: D. A. Matthews, "High-Performance Tensor Contraction without Transpositi
 from __future__ import annotations
 
 from math import gcd
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from tensorop.optimizer.groups import lie_in_groups
 from tensorop.optimizer.widen import WIDE
 from tensorop.optimizer.window import are_alike
 from tensorop.schedule import Call, Loop, Pack, Schedule
+from tensorop.tuples import NamedTuple
 
 MIN_GROUP = 4  # lanes of a group, below which transposing lanes with lanes does not pay
 

@@ -6,8 +6,6 @@ one. All are equally large: where parts do not come out even, the last one reach
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tensorop.bind_copies import CopyWords, reaching_back
@@ -19,6 +17,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.slots import NodeKind
 from tensorop.jit.tables import Words, chunks, offsets
 from tensorop.schedule import Axis, Call, Loop, Step
+from tensorop.tuples import NamedTuple
 
 AT_ONCE = 1 << 22  # bytes that a kernel call moves: between calls the driver looks for interruption
 SOURCE, TARGET, STAGE = range(3)

@@ -7,7 +7,6 @@ ask of a schedule, and keeps the words that they point to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
 from tensorop.optimizer.window import window_of
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 AXIS_SLOTS = {
     "M": AxisSlot.M,

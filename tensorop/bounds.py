@@ -14,7 +14,7 @@ dimension is taken apart into steps along the array's axes, and must stay inside
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.exceptions import TooHardError
@@ -22,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from tensorop.ir import Dimension
+from tensorop.tuples import NamedTuple
 
 _ENUMERATE = 1 << 20  # addresses that `overlapping` compares one by one
 # numpy's bound on the search for a common address. Its types know the two named values only.

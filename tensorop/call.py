@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
+from tensorop.tuples import NamedTuple
 
 MOST_KEPT = 1 << 14  # elements of all intermediate results that need not be given back early
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})

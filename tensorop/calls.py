@@ -9,7 +9,7 @@ recently used first out, under the lock of `functools.lru_cache`.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorop import plans
 from tensorop.call import Call
@@ -19,6 +19,7 @@ from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
 from tensorop.spec import Spec, parse
 from tensorop.threads import at_most
+from tensorop.tuples import NamedTuple
 
 CACHED = 8192  # calls
 DEFAULT: tuple[Any, ...] = tuple(Options())

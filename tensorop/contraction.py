@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tensorop.errors import EinsumError
 from tensorop.spec import Spec, Term
+from tensorop.tuples import NamedTuple
 
 
 class Contraction(NamedTuple):

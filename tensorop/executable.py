@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tensorop.optimizer.machine import SHARE_WORK
 from tensorop.runnable import Operand, Runnable, address
 from tensorop.runtime import Bound, Prepared, Words, run, scalars
 from tensorop.threads import get_num_threads
+from tensorop.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tensorop.schedule import Schedule

@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+from tensorop.tuples import NamedTuple
 
 
 class DimType(StrEnum):

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from tensorop.jit.warm import (
 from tensorop.jit.warm_entry import WarmEntry
 from tensorop.runtime import Buffer, Prepared
 from tensorop.threads import follow, scoped
+from tensorop.tuples import NamedTuple
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]

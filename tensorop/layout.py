@@ -8,9 +8,9 @@ it allocates (`order`); a test compares the two on random operands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tensorop.contraction import Contraction
+from tensorop.tuples import NamedTuple
 
 Strides = tuple[int, ...]
 

@@ -17,7 +17,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from tensorop.ir import (
 from tensorop.plans import are_too_many, plan_for_operation
 from tensorop.runnable import Runnable
 from tensorop.threads import at_most
+from tensorop.tuples import NamedTuple
 
 Array = NDArray[Any]
 E = TypeVar("E", bound=StrEnum)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from tensorop.memory import LARGE, empty
 from tensorop.path import Path, find_path
 from tensorop.spec import Spec
 from tensorop.tree import Step, plan_tree
+from tensorop.tuples import NamedTuple
 
 Array = np.ndarray[Any, DType]
 Layout = tuple[tuple[int, ...], Strides, DType, bool]  # shape, strides in bytes, dtype, aligned

@@ -16,13 +16,14 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tensorop.jit.abi import BETA_IS_ONE, FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame
 from tensorop.jit.entry import Launch, Operand, launch, machine
 from tensorop.jit.image import placed
+from tensorop.tuples import NamedTuple
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Scalar = np.generic | np.ndarray[Any, Any]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
+from tensorop.tuples import NamedTuple
 
 
 class Axis(NamedTuple):

@@ -14,9 +14,10 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tensorop.errors import EinsumError
+from tensorop.tuples import NamedTuple
 
 Label = str | int
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from tensorop.contraction import Contraction
 from tensorop.errors import EinsumError
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.layout import Operand
 from tensorop.path import Path
+from tensorop.tuples import NamedTuple
 
 
 class Step(NamedTuple):

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tensorop.bench.suites import Options, measure_roofs
 from tensorop.jit import store
 from tensorop.optimizer.machine import host_machine
+from tensorop.tuples import NamedTuple
 
 FLOPS = frozenset({"float32", "float64", "complex64", "complex128"})
 _REAL = {"complex64": "float32", "complex128": "float64"}
