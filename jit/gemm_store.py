@@ -25,7 +25,7 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
-from tensorop.jit.gemm_abi import GemmWord, Store
+from tensorop.jit.gemm_abi import GemmWord, Store, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 from tensorop.tuples import NamedTuple
@@ -351,7 +351,12 @@ class Flush:
 
     def _store_run(self, row: Value, offset: Value, length: Value) -> None:
         """Rows that are consecutive in C: from `row` of the buffer to byte `offset` of columns."""
-        code = self.code
+        code, stored = self.code, Arithmetic(self.code, self.element, self.lanes)
+        if self.consecutive and masks_stores(self.element.name, code.target):  # less to compile
+            with code.loop(length, step=self.lanes) as i:
+                count = stored.kept(code.min(self.lanes, code.sub(length, i)))
+                self._store_vectors(row, offset, i, count, self.lanes)
+            return
         whole = code.builder.and_(length, code.int(-self.lanes))
         with code.loop(whole, step=self.lanes) as i:
             self._store_vectors(row, offset, i, None, self.lanes)

@@ -569,230 +569,119 @@ body:
   %v38 = add i64 %v37, %".4"
   %v39 = getelementptr i64, ptr %v35, i64 %v38
   %v40 = load i64, ptr %v39, align 8
-  %v41 = and i64 %".5", -16
-  %v42 = icmp slt i64 0, %v41
-  br i1 %v42, label %"loop", label %"done"
+  %v41 = icmp slt i64 0, %".5"
+  br i1 %v41, label %"loop", label %"done"
 loop:
-  %v43 = phi i64 [0, %"body"], [%v95, %"loop.endif"]
-  %v44 = mul i64 %v43, 4
-  %v45 = getelementptr i8, ptr %".3", i64 %v44
-  %v46 = mul i64 %v43, 4
-  %v47 = add i64 %v40, %v46
-  %v48 = getelementptr i8, ptr %v7, i64 %v47
+  %v42 = phi i64 [0, %"body"], [%v102, %"loop.endif"]
+  %v43 = sub i64 %".5", %v42
+  %v44 = icmp slt i64 16, %v43
+  %v45 = select i1 %v44, i64 16, i64 %v43
+  %v46 = trunc i64 %v45 to i32
+  %v47 = insertelement <16 x i32> poison, i32 %v46, i32 0
+  %v48 = shufflevector <16 x i32> %v47, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v49 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v48
+  %v50 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v49)
+  %v51 = mul i64 %v42, 4
+  %v52 = getelementptr i8, ptr %".3", i64 %v51
+  %v53 = mul i64 %v42, 4
+  %v54 = add i64 %v40, %v53
+  %v55 = getelementptr i8, ptr %v7, i64 %v54
   br i1 %v31, label %"loop.if", label %"loop.else"
 done:
-  %v97 = sub i64 %".5", %v41
-  %v98 = icmp slt i64 0, %v97
-  br i1 %v98, label %"done.if", label %"done.endif"
+  ret void
 loop.if:
-  %v49 = icmp slt i64 0, %".7"
-  br i1 %v49, label %"loop.1", label %"done.1"
+  %v56 = icmp slt i64 0, %".7"
+  br i1 %v56, label %"loop.1", label %"done.1"
 loop.else:
   br i1 %v23, label %"loop.else.if", label %"loop.else.else"
 loop.endif:
-  %v95 = add i64 %v43, 16
-  %v96 = icmp slt i64 %v95, %v41
-  br i1 %v96, label %"loop", label %"done"
+  %v102 = add i64 %v42, 16
+  %v103 = icmp slt i64 %v102, %".5"
+  br i1 %v103, label %"loop", label %"done"
 loop.1:
-  %v50 = phi i64 [0, %"loop.if"], [%v71, %"loop.1.endif.endif"]
-  %v51 = mul i64 %v50, 64
-  %v52 = getelementptr i8, ptr %v45, i64 %v51
-  %v53 = load <16 x float>, ptr %v52, align 1
-  %v54 = getelementptr i64, ptr %v29, i64 %v50
-  %v55 = load i64, ptr %v54, align 8
-  %v56 = getelementptr i8, ptr %v48, i64 %v55
-  %v57 = load float, ptr %v15, align 1
-  %v58 = insertelement <16 x float> poison, float %v57, i32 0
-  %v59 = shufflevector <16 x float> %v58, <16 x float> poison, <16 x i32> zeroinitializer
-  %v60 = getelementptr i8, ptr %v15, i64 32
-  %v61 = load float, ptr %v60, align 1
-  %v62 = insertelement <16 x float> poison, float %v61, i32 0
-  %v63 = shufflevector <16 x float> %v62, <16 x float> poison, <16 x i32> zeroinitializer
+  %v57 = phi i64 [0, %"loop.if"], [%v78, %"loop.1.endif.endif"]
+  %v58 = mul i64 %v57, 64
+  %v59 = getelementptr i8, ptr %v52, i64 %v58
+  %v60 = load <16 x float>, ptr %v59, align 1
+  %v61 = getelementptr i64, ptr %v29, i64 %v57
+  %v62 = load i64, ptr %v61, align 8
+  %v63 = getelementptr i8, ptr %v55, i64 %v62
+  %v64 = load float, ptr %v15, align 1
+  %v65 = insertelement <16 x float> poison, float %v64, i32 0
+  %v66 = shufflevector <16 x float> %v65, <16 x float> poison, <16 x i32> zeroinitializer
+  %v67 = getelementptr i8, ptr %v15, i64 32
+  %v68 = load float, ptr %v67, align 1
+  %v69 = insertelement <16 x float> poison, float %v68, i32 0
+  %v70 = shufflevector <16 x float> %v69, <16 x float> poison, <16 x i32> zeroinitializer
   br i1 %v26, label %"loop.1.if", label %"loop.1.else"
 done.1:
   br label %"loop.endif"
 loop.1.if:
-  %v64 = fmul <16 x float> %v59, %v53
+  %v71 = fmul <16 x float> %v66, %v60
   br label %"loop.1.endif"
 loop.1.else:
   br label %"loop.1.endif"
 loop.1.endif:
-  %v65 = phi <16 x float> [%v64, %"loop.1.if"], [%v53, %"loop.1.else"]
+  %v72 = phi <16 x float> [%v71, %"loop.1.if"], [%v60, %"loop.1.else"]
   br i1 %v33, label %"loop.1.endif.if", label %"loop.1.endif.else"
 loop.1.endif.if:
-  %v66 = load <16 x float>, ptr %v56, align 1
+  %v73 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v63, i32 1, <16 x i1> %v50, <16 x float> zeroinitializer)
   br i1 %v23, label %"loop.1.endif.if.if", label %"loop.1.endif.if.else"
 loop.1.endif.else:
   br label %"loop.1.endif.endif"
 loop.1.endif.endif:
-  %v70 = phi <16 x float> [%v69, %"loop.1.endif.if.endif"], [%v65, %"loop.1.endif.else"]
-  store <16 x float> %v70, ptr %v56, align 1
-  %v71 = add i64 %v50, 1
-  %v72 = icmp slt i64 %v71, %".7"
-  br i1 %v72, label %"loop.1", label %"done.1"
+  %v77 = phi <16 x float> [%v76, %"loop.1.endif.if.endif"], [%v72, %"loop.1.endif.else"]
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v77, ptr %v63, i32 1, <16 x i1> %v50)
+  %v78 = add i64 %v57, 1
+  %v79 = icmp slt i64 %v78, %".7"
+  br i1 %v79, label %"loop.1", label %"done.1"
 loop.1.endif.if.if:
-  %v67 = fmul <16 x float> %v63, %v66
+  %v74 = fmul <16 x float> %v70, %v73
   br label %"loop.1.endif.if.endif"
 loop.1.endif.if.else:
   br label %"loop.1.endif.if.endif"
 loop.1.endif.if.endif:
-  %v68 = phi <16 x float> [%v67, %"loop.1.endif.if.if"], [%v66, %"loop.1.endif.if.else"]
-  %v69 = fadd <16 x float> %v68, %v65
+  %v75 = phi <16 x float> [%v74, %"loop.1.endif.if.if"], [%v73, %"loop.1.endif.if.else"]
+  %v76 = fadd <16 x float> %v75, %v72
   br label %"loop.1.endif.endif"
 loop.else.if:
-  %v73 = icmp slt i64 0, %".7"
-  br i1 %v73, label %"loop.2", label %"done.2"
+  %v80 = icmp slt i64 0, %".7"
+  br i1 %v80, label %"loop.2", label %"done.2"
 loop.else.else:
-  %v83 = icmp slt i64 0, %".7"
-  br i1 %v83, label %"loop.3", label %"done.3"
+  %v90 = icmp slt i64 0, %".7"
+  br i1 %v90, label %"loop.3", label %"done.3"
 loop.else.endif:
   br label %"loop.endif"
 loop.2:
-  %v74 = phi i64 [0, %"loop.else.if"], [%v81, %"loop.2"]
-  %v75 = mul i64 %v74, 64
-  %v76 = getelementptr i8, ptr %v45, i64 %v75
-  %v77 = load <16 x float>, ptr %v76, align 1
-  %v78 = getelementptr i64, ptr %v29, i64 %v74
-  %v79 = load i64, ptr %v78, align 8
-  %v80 = getelementptr i8, ptr %v48, i64 %v79
-  store <16 x float> %v77, ptr %v80, align 1
-  %v81 = add i64 %v74, 1
-  %v82 = icmp slt i64 %v81, %".7"
-  br i1 %v82, label %"loop.2", label %"done.2"
+  %v81 = phi i64 [0, %"loop.else.if"], [%v88, %"loop.2"]
+  %v82 = mul i64 %v81, 64
+  %v83 = getelementptr i8, ptr %v52, i64 %v82
+  %v84 = load <16 x float>, ptr %v83, align 1
+  %v85 = getelementptr i64, ptr %v29, i64 %v81
+  %v86 = load i64, ptr %v85, align 8
+  %v87 = getelementptr i8, ptr %v55, i64 %v86
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v84, ptr %v87, i32 1, <16 x i1> %v50)
+  %v88 = add i64 %v81, 1
+  %v89 = icmp slt i64 %v88, %".7"
+  br i1 %v89, label %"loop.2", label %"done.2"
 done.2:
   br label %"loop.else.endif"
 loop.3:
-  %v84 = phi i64 [0, %"loop.else.else"], [%v93, %"loop.3"]
-  %v85 = mul i64 %v84, 64
-  %v86 = getelementptr i8, ptr %v45, i64 %v85
-  %v87 = load <16 x float>, ptr %v86, align 1
-  %v88 = getelementptr i64, ptr %v29, i64 %v84
-  %v89 = load i64, ptr %v88, align 8
-  %v90 = getelementptr i8, ptr %v48, i64 %v89
-  %v91 = load <16 x float>, ptr %v90, align 1
-  %v92 = fadd <16 x float> %v91, %v87
-  store <16 x float> %v92, ptr %v90, align 1
-  %v93 = add i64 %v84, 1
-  %v94 = icmp slt i64 %v93, %".7"
-  br i1 %v94, label %"loop.3", label %"done.3"
+  %v91 = phi i64 [0, %"loop.else.else"], [%v100, %"loop.3"]
+  %v92 = mul i64 %v91, 64
+  %v93 = getelementptr i8, ptr %v52, i64 %v92
+  %v94 = load <16 x float>, ptr %v93, align 1
+  %v95 = getelementptr i64, ptr %v29, i64 %v91
+  %v96 = load i64, ptr %v95, align 8
+  %v97 = getelementptr i8, ptr %v55, i64 %v96
+  %v98 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v97, i32 1, <16 x i1> %v50, <16 x float> zeroinitializer)
+  %v99 = fadd <16 x float> %v98, %v94
+  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v99, ptr %v97, i32 1, <16 x i1> %v50)
+  %v100 = add i64 %v91, 1
+  %v101 = icmp slt i64 %v100, %".7"
+  br i1 %v101, label %"loop.3", label %"done.3"
 done.3:
   br label %"loop.else.endif"
-done.if:
-  %v99 = mul i64 %v41, 4
-  %v100 = getelementptr i8, ptr %".3", i64 %v99
-  %v101 = mul i64 %v41, 4
-  %v102 = add i64 %v40, %v101
-  %v103 = getelementptr i8, ptr %v7, i64 %v102
-  br i1 %v31, label %"done.if.if", label %"done.if.else"
-done.endif:
-  ret void
-done.if.if:
-  %v104 = icmp slt i64 0, %".7"
-  br i1 %v104, label %"loop.4", label %"done.4"
-done.if.else:
-  br i1 %v23, label %"done.if.else.if", label %"done.if.else.else"
-done.if.endif:
-  br label %"done.endif"
-loop.4:
-  %v105 = phi i64 [0, %"done.if.if"], [%v134, %"loop.4.endif.endif"]
-  %v106 = mul i64 %v105, 64
-  %v107 = getelementptr i8, ptr %v100, i64 %v106
-  %v108 = load <16 x float>, ptr %v107, align 1
-  %v109 = getelementptr i64, ptr %v29, i64 %v105
-  %v110 = load i64, ptr %v109, align 8
-  %v111 = getelementptr i8, ptr %v103, i64 %v110
-  %v112 = load float, ptr %v15, align 1
-  %v113 = insertelement <16 x float> poison, float %v112, i32 0
-  %v114 = shufflevector <16 x float> %v113, <16 x float> poison, <16 x i32> zeroinitializer
-  %v115 = getelementptr i8, ptr %v15, i64 32
-  %v116 = load float, ptr %v115, align 1
-  %v117 = insertelement <16 x float> poison, float %v116, i32 0
-  %v118 = shufflevector <16 x float> %v117, <16 x float> poison, <16 x i32> zeroinitializer
-  br i1 %v26, label %"loop.4.if", label %"loop.4.else"
-done.4:
-  br label %"done.if.endif"
-loop.4.if:
-  %v119 = fmul <16 x float> %v114, %v108
-  br label %"loop.4.endif"
-loop.4.else:
-  br label %"loop.4.endif"
-loop.4.endif:
-  %v120 = phi <16 x float> [%v119, %"loop.4.if"], [%v108, %"loop.4.else"]
-  br i1 %v33, label %"loop.4.endif.if", label %"loop.4.endif.else"
-loop.4.endif.if:
-  %v121 = trunc i64 %v97 to i32
-  %v122 = insertelement <16 x i32> poison, i32 %v121, i32 0
-  %v123 = shufflevector <16 x i32> %v122, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v124 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v123
-  %v125 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v111, i32 1, <16 x i1> %v124, <16 x float> zeroinitializer)
-  br i1 %v23, label %"loop.4.endif.if.if", label %"loop.4.endif.if.else"
-loop.4.endif.else:
-  br label %"loop.4.endif.endif"
-loop.4.endif.endif:
-  %v129 = phi <16 x float> [%v128, %"loop.4.endif.if.endif"], [%v120, %"loop.4.endif.else"]
-  %v130 = trunc i64 %v97 to i32
-  %v131 = insertelement <16 x i32> poison, i32 %v130, i32 0
-  %v132 = shufflevector <16 x i32> %v131, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v133 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v132
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v129, ptr %v111, i32 1, <16 x i1> %v133)
-  %v134 = add i64 %v105, 1
-  %v135 = icmp slt i64 %v134, %".7"
-  br i1 %v135, label %"loop.4", label %"done.4"
-loop.4.endif.if.if:
-  %v126 = fmul <16 x float> %v118, %v125
-  br label %"loop.4.endif.if.endif"
-loop.4.endif.if.else:
-  br label %"loop.4.endif.if.endif"
-loop.4.endif.if.endif:
-  %v127 = phi <16 x float> [%v126, %"loop.4.endif.if.if"], [%v125, %"loop.4.endif.if.else"]
-  %v128 = fadd <16 x float> %v127, %v120
-  br label %"loop.4.endif.endif"
-done.if.else.if:
-  %v136 = icmp slt i64 0, %".7"
-  br i1 %v136, label %"loop.5", label %"done.5"
-done.if.else.else:
-  %v150 = icmp slt i64 0, %".7"
-  br i1 %v150, label %"loop.6", label %"done.6"
-done.if.else.endif:
-  br label %"done.if.endif"
-loop.5:
-  %v137 = phi i64 [0, %"done.if.else.if"], [%v148, %"loop.5"]
-  %v138 = mul i64 %v137, 64
-  %v139 = getelementptr i8, ptr %v100, i64 %v138
-  %v140 = load <16 x float>, ptr %v139, align 1
-  %v141 = getelementptr i64, ptr %v29, i64 %v137
-  %v142 = load i64, ptr %v141, align 8
-  %v143 = getelementptr i8, ptr %v103, i64 %v142
-  %v144 = trunc i64 %v97 to i32
-  %v145 = insertelement <16 x i32> poison, i32 %v144, i32 0
-  %v146 = shufflevector <16 x i32> %v145, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v147 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v146
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v140, ptr %v143, i32 1, <16 x i1> %v147)
-  %v148 = add i64 %v137, 1
-  %v149 = icmp slt i64 %v148, %".7"
-  br i1 %v149, label %"loop.5", label %"done.5"
-done.5:
-  br label %"done.if.else.endif"
-loop.6:
-  %v151 = phi i64 [0, %"done.if.else.else"], [%v164, %"loop.6"]
-  %v152 = mul i64 %v151, 64
-  %v153 = getelementptr i8, ptr %v100, i64 %v152
-  %v154 = load <16 x float>, ptr %v153, align 1
-  %v155 = getelementptr i64, ptr %v29, i64 %v151
-  %v156 = load i64, ptr %v155, align 8
-  %v157 = getelementptr i8, ptr %v103, i64 %v156
-  %v158 = trunc i64 %v97 to i32
-  %v159 = insertelement <16 x i32> poison, i32 %v158, i32 0
-  %v160 = shufflevector <16 x i32> %v159, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v161 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v160
-  %v162 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v157, i32 1, <16 x i1> %v161, <16 x float> zeroinitializer)
-  %v163 = fadd <16 x float> %v162, %v154
-  call void @"llvm.masked.store.v16f32.p0"(<16 x float> %v163, ptr %v157, i32 1, <16 x i1> %v161)
-  %v164 = add i64 %v151, 1
-  %v165 = icmp slt i64 %v164, %".7"
-  br i1 %v165, label %"loop.6", label %"done.6"
-done.6:
-  br label %"done.if.else.endif"
 }
 
 declare <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %".1", i32 %".2", <16 x i1> %".3", <16 x float> %".4")
