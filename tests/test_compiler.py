@@ -149,7 +149,7 @@ linking = pytest.mark.skipif(
 
 def functions() -> tuple[Callable[[], int], Callable[[int], int]]:
     linked = link(object_code(COUNTER))
-    base = library._place(linked, {})
+    base = library.place(linked, {})
     counted, letter = (base + linked.functions[name] for name in ("counted", "letter"))
     return ffi.cast("int64_t(*)(void)", counted), ffi.cast("int64_t(*)(int64_t)", letter)
 
@@ -180,7 +180,7 @@ def test_link_refuses_what_is_not_position_independent() -> None:
     with pytest.raises(ValueError, match="not zeros"):
         link(object_code(COUNTER.replace("global i64 0", "global i64 7")))
     with pytest.raises(AttributeError, match="nowhere_at_all"):
-        library._place(link(object_code(COUNTER.replace("toupper", "nowhere_at_all"))), {})
+        library.place(link(object_code(COUNTER.replace("toupper", "nowhere_at_all"))), {})
 
 
 def test_parent_and_child_compile_apart() -> None:
