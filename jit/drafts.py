@@ -1,7 +1,7 @@
 """Kernels that are there at once, and fast soon after.
 
 LLVM takes 30 ms to make a kernel of a thousand instructions fast, and 6 to translate them one by
-one. So a process that has no driver yet, where nobody can expect speed, runs its first plan with
+one. So a process that has no driver yet, where nobody can expect speed, runs its first plans with
 drafts: the same module, hence the same operations in the same order and the same result, without
 optimisation. A draft is called through a jump to where a word of memory says; once the finished
 kernel is there, the word is changed, and whatever knows the address of the jump, such as a plan,

@@ -13,8 +13,8 @@
 
 Compiling takes longer than all else that a first call needs. So plans are prepared with `launch()`,
 a built-in function that calls Python as long as there is no driver: what is brief is then run by
-`jit/interpreter.py`, with kernels that are drafts (`kernel_addresses`), while another thread
-finishes these and compiles the driver; what is not brief waits.
+`jit/interpreter.py`, with kernels that are drafts (`kernel_addresses`). Once no more first calls
+come, another thread finishes these and compiles the driver; what is not brief waits for it.
 
 A prepared plan is a call record followed by a frame. Both are copied to the stack of the call, so
 one prepared plan may run in many threads and again inside itself (from a signal handler).
@@ -23,10 +23,13 @@ one prepared plan may run in many threads and again inside itself (from a signal
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
+from time import monotonic
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -49,6 +52,7 @@ from tensorop.jit.vectorcall import Vectorcalled, vectorcalled
 from tensorop.jit.warm import array_api
 from tensorop.jit.warm_entry import WarmEntry, word
 
+LULL = 0.02  # seconds without a first call after which there will be none, perhaps
 _LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
 _ffi = FFI()
 
@@ -138,7 +142,10 @@ def machine() -> Machine:
     with machine_lock:
         if not _loaded:
             code = _code()
-            _loaded.append(Machine(code if isinstance(code, bytes) else code.result()))
+            _wanted.set()
+            content = code if isinstance(code, bytes) else code.result()
+            finish()  # what a forked child, or a thread that came late, has left
+            _loaded.append(Machine(content))
             if not isinstance(code, bytes) and _loaded[0].warm is not None:
                 _loaded[0].warm.begin()  # which will be wanted next
         return _loaded[0]
@@ -157,12 +164,16 @@ def begin() -> None:
 
 def kernel_addresses(kernels: Sequence[Kernel], target: Target, brief: bool) -> list[int]:
     """The addresses of the kernels of a plan; those of a brief one are drafts (`jit/drafts.py`)
-    where it is the first, and the driver, which it need not wait for, has to be compiled."""
+    where the driver, which it need not wait for, has to be compiled, and that has not begun."""
+    global _lull_begins
     with machine_lock:
-        if brief and not _is_begun():
-            addresses = [draft_address(kernel, target) for kernel in kernels]
-            _code(MOMENT)
-            return addresses
+        if brief and not (_loaded or _closed.is_set() or isinstance(_code_if_kept(), bytes)):
+            _lull_begins = math.inf
+            try:
+                return [draft_address(kernel, target) for kernel in kernels]
+            finally:
+                _lull_begins = monotonic()
+                _code()
     return [kernel_address(kernel, target) for kernel in kernels]
 
 
@@ -176,26 +187,38 @@ def launch() -> Launch:
 
 _loaded: list[Machine] = []
 _under_way: list[bytes | Task[bytes]] = []
+_lull_begins = 0.0  # when there was the last draft
+_wanted = threading.Event()  # somebody waits for the driver
+_closed = threading.Event()  # there are no more drafts
 
 
 def _code(delay: float = 0) -> bytes | Task[bytes]:
     """The driver's code, from disk or under way."""
-    if not _is_begun():
-        _under_way.append(Task(_compiled, delay))
-    return _under_way[0]
+    return _code_if_kept() or _begun(delay)
 
 
-def _is_begun() -> bool:
-    """Whether the driver's code is on disk, or under way."""
+def _code_if_kept() -> bytes | Task[bytes] | None:
+    """The same, None where it is neither."""
     if not _under_way:
         kept = _driver().kept()
         if kept is not None:
             _under_way.append(kept)
-    return bool(_under_way)
+    return _under_way[0] if _under_way else None
+
+
+def _begun(delay: float) -> Task[bytes]:
+    task = Task(_compiled, delay)
+    _under_way.append(task)
+    return task
 
 
 def _compiled() -> bytes:
-    finish()  # first: the driver runs no drafts
+    """The driver's code, compiled, and drafts finished, after the first calls that follow one
+    another: each would wait for LLVM meanwhile."""
+    while (left := _lull_begins + LULL - monotonic()) > 0 and not _wanted.wait(min(left, LULL)):
+        pass
+    _closed.set()
+    finish()
     return _driver().compiled()
 
 

@@ -193,10 +193,62 @@ print(right(), len(drafts._unfinished))
     assert run(program, tmp_path) == "True None 1\nTrue 0\n"
 
 
+def test_all_first_calls_that_follow_one_another_are_given_drafts(tmp_path: Path) -> None:
+    """And all are finished before the process ends."""
+    program = """
+entry.LULL = 0.5
+results = [right()]
+for dtype in ("f8", "c8", "i4"):
+    x, y = a.astype(dtype), b.astype(dtype)
+    results.append(bool((tensorop.matmul(x, y) == 100).all()))
+print(results, len(drafts._unfinished) >= len(results), entry.loaded(), "llvmlite" in sys.modules)
+"""
+    assert run(program, tmp_path) == "[True, True, True, True] True None True\n"
+    after = run(program.replace("entry.loaded()", "entry.loaded() is None"), tmp_path)
+    assert after == "[True, True, True, True] False False False\n"
+
+
+def test_who_needs_the_driver_does_not_wait_for_a_lull(tmp_path: Path) -> None:
+    program = """
+import time
+entry.LULL = 60
+good = right()
+begin = time.monotonic()
+large = np.ones((300, 300), "f4")
+print(good, bool((tensorop.matmul(large, large) == 300).all()), time.monotonic() - begin < 30)
+print(len(drafts._unfinished), right())
+"""
+    assert run(program, tmp_path) == "True True True\n0 True\n"
+
+
+def test_there_are_no_drafts_once_these_are_finished(tmp_path: Path) -> None:
+    """Else the thread that compiles the driver might leave one behind."""
+    program = """
+entry._closed.set()
+print(right(), len(drafts._unfinished))
+"""
+    assert run(program, tmp_path) == "True 0\n"
+
+
+def test_a_draft_that_comes_late_is_finished_before_the_driver_is_there(tmp_path: Path) -> None:
+    program = """
+from tensorop.jit.peak import PeakKernel
+from tensorop.jit.target import current_target
+entry.begin()
+entry._under_way[0].result()
+entry._closed.clear()
+entry.kernel_addresses([PeakKernel("float32")], current_target(), True)
+print(len(drafts._unfinished), entry.loaded())
+entry.machine()
+print(len(drafts._unfinished), right())
+"""
+    assert run(program, tmp_path) == "1 None\n0 True\n"
+
+
 @forks
 def test_a_child_finishes_its_own(tmp_path: Path) -> None:
     program = """
-entry.MOMENT = 0.3  # the thread is asleep
+entry.LULL = 0.5  # the thread waits
 good = right() and len(drafts._unfinished) == 1
 child = os.fork()
 if child == 0:
