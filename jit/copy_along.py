@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_parts import move_both, with_part
+from tensorop.jit.target import SEGMENT
 
 LONG = 8  # vectors from which on a chunk is walked along X inside
 UNROLL = 4  # vectors in the body of an inner loop
@@ -79,12 +83,7 @@ class Along(Block):
         else once more together with some before them."""
         code, mover = self.code, self.mover
         if code.target.free_masks and mover.masks(code.target):
-            rest = code.sub(length, whole)
-            with code.either(code.equal(rest, 1)) as (one, several):
-                with one:
-                    self._move_scalars(source, target, whole, length)
-                with several:
-                    self._move_column(source, target, whole, 1, rest)
+            self._move_masked(source, target, whole, code.sub(length, whole))
             return
         with code.either(code.less(mover.lanes - 1, length)) as (again, few):
             with again:
@@ -95,11 +94,41 @@ class Along(Block):
                 else:
                     self._move_scalars(source, target, code.int(0), length)
 
-    def _move_scalars(self, source: Value, target: Value, start: Value, stop: Value) -> None:
-        mover, self.mover = self.mover, self.mover._replace(lanes=1)
-        with self.code.loop(stop, start=start) as i:
-            self._move_column(source, target, i, 1)
+    def _move_masked(self, source: Value, target: Value, start: Value, count: Value) -> None:
+        """Every y of so many elements from `start` on: in the shortest vectors that hold them,
+        since a masked one that lies in two lines takes long, whatever its mask."""
+        size = max(self.mover.source_bytes, self.mover.stored_bytes)
+        with self.code.either(self.code.equal(count, 1)) as (one, several):
+            with one:
+                self._move_scalars(source, target, start, self.code.add(start, 1))
+            with several:
+                self._move_in_shortest(SEGMENT // size, source, target, start, count)
+
+    def _move_in_shortest(
+        self, lanes: int, source: Value, target: Value, start: Value, count: Value
+    ) -> None:
+        """With vectors of so many lanes, or twice or four times as many, where these are needed."""
+        if lanes >= self.mover.lanes:
+            self._move_column(source, target, start, 1, count)
+            return
+        if lanes < 2:
+            self._move_in_shortest(2 * max(lanes, 1), source, target, start, count)
+            return
+        with self.code.either(self.code.less(lanes, count)) as (longer, fits):
+            with longer:
+                self._move_in_shortest(2 * lanes, source, target, start, count)
+            with fits, self._in_vectors_of(lanes):
+                self._move_column(source, target, start, 1, count)
+
+    @contextmanager
+    def _in_vectors_of(self, lanes: int) -> Iterator[None]:
+        mover, self.mover = self.mover, self.mover._replace(lanes=lanes)
+        yield
         self.mover = mover
+
+    def _move_scalars(self, source: Value, target: Value, start: Value, stop: Value) -> None:
+        with self._in_vectors_of(1), self.code.loop(stop, start=start) as i:
+            self._move_column(source, target, i, 1)
 
     def _move_parts(self, source: Value, target: Value, size: Value) -> None:
         """Every y of fewer bytes than a vector has."""
