@@ -12,10 +12,13 @@ threads, and whoever asks where no thread can be had.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Generic, TypeVar
+
+from tensorop.config import CACHE_DIR
 
 _T = TypeVar("_T")
 _LOOK_EVERY = 0.1  # seconds
@@ -36,7 +39,9 @@ class Task(Generic[_T]):
     def __init__(self, work: Callable[[], _T], delay: float = 0) -> None:
         self._work = work
         self._results: list[_T] = []
-        run = copy_context().run  # under the caller's settings
+        run = copy_context().run  # under the caller's settings, wherever the process goes meanwhile
+        if CACHE_DIR.value:
+            run(CACHE_DIR(os.path.abspath(CACHE_DIR.value)).__enter__)
         self._thread: threading.Thread | None = None
         if not threading.main_thread().is_alive():  # the interpreter has waited for all threads
             return

@@ -2,10 +2,10 @@
 
 LLVM takes 30 ms to make a kernel of a thousand instructions fast, and 6 to translate them one by
 one. So a process that has no driver yet, where nobody can expect speed, runs its first plans with
-drafts: the same module, hence the same operations in the same order and the same result, without
-optimisation. A draft is called through a jump to where a word of memory says; once the finished
-kernel is there, the word is changed, and whatever knows the address of the jump, such as a plan,
-calls that one from then on.
+drafts: the same module, hence the same operations in the same order and the same result (but for
+which of several NaNs), without optimisation. A draft is called through a jump to where a word of
+memory says; once the finished kernel is there, the word is changed, and whatever knows the address
+of the jump, such as a plan, calls that one from then on.
 
 `finish` is part of the work that the driver waits for (`jit/entry.py`): so generated code never
 runs a draft, and a forked child, which has not the thread that was at it, finishes what it needs.
@@ -13,6 +13,7 @@ runs a draft, and a forked child, which has not the thread that was at it, finis
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import struct
 from typing import TYPE_CHECKING
@@ -78,4 +79,5 @@ def finish() -> None:
                 address = library.add_kernel(kernel, target, start, code)
                 ctypes.c_uint64.from_address(slot).value = address  # at once: it is one word
                 library.know(kernel, target, address)
-                _unfinished.remove(draft)
+                with contextlib.suppress(ValueError):  # a signal handler may have been faster
+                    _unfinished.remove(draft)

@@ -26,10 +26,9 @@ import ctypes
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -38,7 +37,7 @@ import numpy as np
 from _cffi_backend import FFI
 
 from tensorop.errors import whole
-from tensorop.jit import builtin
+from tensorop.jit import builtin, store
 from tensorop.jit.abi import WORD, CallRecord
 from tensorop.jit.background import MOMENT, Task
 from tensorop.jit.drafts import draft_address, finish
@@ -53,6 +52,7 @@ from tensorop.jit.warm import array_api
 from tensorop.jit.warm_entry import WarmEntry, word
 
 LULL = 0.02  # seconds without a first call after which there will be none, perhaps
+_LOOK_EVERY = 0.002  # seconds
 _LAUNCH = "launch($module, prepared, in0, in1, out, aux, scalars, scratch, /)\n--\n\nRun a plan."
 _ffi = FFI()
 
@@ -139,10 +139,11 @@ class Machine:
 
 def machine() -> Machine:
     """The driver of this process, loaded or compiled on first use."""
+    global _wanted
     with machine_lock:
         if not _loaded:
             code = _code()
-            _wanted.set()
+            _wanted = True
             content = code if isinstance(code, bytes) else code.result()
             finish()  # what a forked child, or a thread that came late, has left
             _loaded.append(Machine(content))
@@ -165,16 +166,30 @@ def begin() -> None:
 def kernel_addresses(kernels: Sequence[Kernel], target: Target, brief: bool) -> list[int]:
     """The addresses of the kernels of a plan; those of a brief one are drafts (`jit/drafts.py`)
     where the driver, which it need not wait for, has to be compiled, and that has not begun."""
-    global _lull_begins
-    with machine_lock:
-        if brief and not (_loaded or _closed.is_set() or isinstance(_code_if_kept(), bytes)):
-            _lull_begins = math.inf
-            try:
-                return [draft_address(kernel, target) for kernel in kernels]
-            finally:
-                _lull_begins = monotonic()
-                _code()
+    if brief and not (_loaded or _closed) and machine_lock.acquire(blocking=False):
+        try:
+            if not isinstance(_code_if_kept(), bytes) and _may_draft():
+                return _drafts(kernels, target)
+        finally:
+            machine_lock.release()
     return [kernel_address(kernel, target) for kernel in kernels]
+
+
+def _drafts(kernels: Sequence[Kernel], target: Target) -> list[int]:
+    global _lull_begins
+    _lull_begins = math.inf
+    try:
+        return [draft_address(kernel, target) for kernel in kernels]
+    finally:
+        _lull_begins = monotonic()
+        _code()
+
+
+@cache
+def _may_draft() -> bool:
+    """Whether drafts are likely to be finished: a process that ends at once, as workers do that are
+    killed, leaves no kernels to the next one, which would begin with drafts again."""
+    return store.promise()
 
 
 def launch() -> Launch:
@@ -188,8 +203,8 @@ def launch() -> Launch:
 _loaded: list[Machine] = []
 _under_way: list[bytes | Task[bytes]] = []
 _lull_begins = 0.0  # when there was the last draft
-_wanted = threading.Event()  # somebody waits for the driver
-_closed = threading.Event()  # there are no more drafts
+_wanted = False  # somebody waits for the driver
+_closed = False  # there are no more drafts
 
 
 def _code(delay: float = 0) -> bytes | Task[bytes]:
@@ -215,11 +230,15 @@ def _begun(delay: float) -> Task[bytes]:
 def _compiled() -> bytes:
     """The driver's code, compiled, and drafts finished, after the first calls that follow one
     another: each would wait for LLVM meanwhile."""
-    while (left := _lull_begins + LULL - monotonic()) > 0 and not _wanted.wait(min(left, LULL)):
-        pass
-    _closed.set()
+    global _closed
+    # Looking again and again, since a child may be forked while a lock is held for a moment.
+    while (left := _lull_begins + LULL - monotonic()) > 0 and not _wanted:
+        sleep(min(left, _LOOK_EVERY))
+    _closed = True
     finish()
-    return _driver().compiled()
+    content = _driver().compiled()
+    store.keep_promise()
+    return content
 
 
 @lru_cache(maxsize=1)

@@ -37,6 +37,7 @@ LIMIT = 64 << 20  # bytes of all files; where they are more, the oldest go until
 LOOK_EVERY = 32  # files written by a process between two looks at how many there are
 _DIGEST = 32  # bytes
 _written = 0
+_waiting: list[tuple[str, bytes]] = []
 
 
 def root() -> str:
@@ -116,6 +117,39 @@ def save(what: str, content: bytes) -> None:
     with contextlib.suppress(OSError):
         if CACHE.value:
             _save(_key(what), content)
+            while _waiting:
+                what, content = _waiting.pop()
+                _save(_key(what), content)
+
+
+def save_next(what: str, content: bytes) -> None:
+    """Keep something as soon as something else is kept: the first time takes long, since it reads
+    all sources."""
+    _waiting.append((what, content))
+
+
+def promise() -> bool:
+    """Say that something will be kept before the process ends. False: another one has said so, and
+    is still at it, or ended before it was."""
+    if not CACHE.value:
+        return True
+    try:
+        os.makedirs(root(), exist_ok=True)
+        os.close(os.open(_promise(), os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:
+        return not os.path.exists(_promise())  # where nothing can be kept, nothing is missed
+    return True
+
+
+def keep_promise() -> None:
+    """All that was promised is kept."""
+    with contextlib.suppress(OSError):
+        if CACHE.value:
+            os.unlink(_promise())
+
+
+def _promise() -> str:
+    return os.path.join(root(), "promise")
 
 
 def _save(key: bytes, content: bytes) -> None:

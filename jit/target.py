@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import platform
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from tensorop.jit import store
-from tensorop.jit.background import Task
 from tensorop.jit.guard import importing
 from tensorop.tuples import NamedTuple
 
 SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"
-_AFTER = 0.1  # seconds: after a first call, since the first save reads all sources
 
 
 class Target(NamedTuple):
@@ -110,7 +108,7 @@ def _host() -> tuple[str, str, str]:
         host = llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
     found = (host[0], host[1], host[2].flatten())
     if _cpu():
-        Task(partial(store.save, what, "\n".join(found).encode()), _AFTER)
+        store.save_next(what, "\n".join(found).encode())
     return found
 
 

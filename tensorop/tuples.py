@@ -76,7 +76,7 @@ else:
         """What classes of named tuples inherit."""
 
         __slots__ = ()
-        _fields: tuple[str, ...] = ()
+        _fields = ()
 
         @classmethod
         def _make(cls, values: Iterable[Any]) -> Any:

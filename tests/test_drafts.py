@@ -224,7 +224,7 @@ print(len(drafts._unfinished), right())
 def test_there_are_no_drafts_once_these_are_finished(tmp_path: Path) -> None:
     """Else the thread that compiles the driver might leave one behind."""
     program = """
-entry._closed.set()
+entry._closed = True
 print(right(), len(drafts._unfinished))
 """
     assert run(program, tmp_path) == "True 0\n"
@@ -236,13 +236,99 @@ from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import current_target
 entry.begin()
 entry._under_way[0].result()
-entry._closed.clear()
+entry._closed = False
 entry.kernel_addresses([PeakKernel("float32")], current_target(), True)
 print(len(drafts._unfinished), entry.loaded())
 entry.machine()
 print(len(drafts._unfinished), right())
 """
     assert run(program, tmp_path) == "1 None\n0 True\n"
+
+
+def test_a_process_that_is_killed_leaves_a_promise_and_the_next_one_makes_no_drafts(
+    tmp_path: Path,
+) -> None:
+    """Else programs whose workers end that way would begin anew for ever."""
+    killed = "print(right(), len(drafts._unfinished), flush=True); os._exit(0)"
+    assert run(killed, tmp_path) == "True 1\n"
+    assert run(killed, tmp_path) == "True 0\n"
+    third = "right(); print('tensorop.jit.gemm' in sys.modules)"
+    assert run(third, tmp_path) == "False\n"  # which has compiled the driver and kept the promise
+    assert not (tmp_path / "promise").exists()
+
+
+def test_who_drafts_keeps_the_promise(tmp_path: Path) -> None:
+    assert run("print(right(), len(drafts._unfinished))", tmp_path) == "True 1\n"
+    assert not (tmp_path / "promise").exists()
+
+
+def test_where_nothing_can_be_kept_there_are_drafts(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    assert run("print(right(), len(drafts._unfinished))", tmp_path / "file") == "True 1\n"
+
+
+def test_a_brief_plan_waits_for_no_driver_that_another_thread_waits_for(tmp_path: Path) -> None:
+    program = """
+import threading, time
+from tensorop.jit.library import Block
+compiled = Block.compiled
+Block.compiled = lambda block: (time.sleep(2), compiled(block))[1]
+large = np.ones((300, 300), "f4")
+thread = threading.Thread(target=tensorop.matmul, args=(large, large))
+thread.start()
+time.sleep(0.7)
+begin = time.monotonic()
+print(bool((tensorop.einsum("ij->j", a) == 96).all()), time.monotonic() - begin < 1)
+"""
+    assert run(program, tmp_path) == "True True\n"
+
+
+def test_a_signal_handler_finishes_first(unknown: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, target = PeakKernel("float32"), current_target()
+    jump = drafts.draft_address(kernel, target)
+    add = library.add_kernel
+
+    def interrupted(*arguments: Any) -> int:
+        monkeypatch.setattr(library, "add_kernel", add)
+        drafts.finish()
+        return add(*arguments)
+
+    monkeypatch.setattr(library, "add_kernel", interrupted)
+    drafts.finish()
+    assert not drafts._unfinished and library.kernel_address(kernel, target) != jump
+
+
+@pytest.mark.parametrize(
+    "where", ["atexit.register(right)", "threading.Thread(target=late).start()"]
+)
+def test_no_thread_can_be_had(tmp_path: Path, where: str) -> None:
+    """Nor then is llvmlite needed a second time."""
+    program = f"""
+import atexit, threading, time
+def late():
+    time.sleep(0.2)
+    right()
+atexit.register(lambda: print("llvmlite" in sys.modules))
+{where}
+"""
+    assert run(program, tmp_path) == "True\n"
+    assert run(program, tmp_path) == "False\n"
+
+
+def test_a_folder_that_is_relative(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    program = f"""
+os.chdir({str(tmp_path / "one")!r})
+print(right())
+os.chdir("../two")
+"""
+    settings = {"TENSOROP_CACHE": "1", "TENSOROP_CACHE_DIR": "kept"}
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM + program], env={**os.environ, **settings}, check=True
+    )
+    assert len(list((tmp_path / "one" / "kept" / "code").iterdir())) >= 3
+    assert not list((tmp_path / "two").iterdir())
 
 
 @forks
