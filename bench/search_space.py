@@ -62,6 +62,8 @@ def main() -> None:
             f"{ratios[-1]:5.2f}  of {len(tried)}: {winner}",
             flush=True,
         )
+    if not ratios:
+        parser.error(f"no row's spec contains {arguments.only!r}")
     good, mean = sum(ratio <= WITHIN for ratio in ratios), geometric_mean(ratios)
     print(f"{good} of {len(ratios)} rows within {WITHIN}x, geometric mean {mean:.3f}")
 
