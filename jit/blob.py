@@ -119,6 +119,14 @@ def link(data: bytes) -> Linked:
     return Linked(bytes(block), end, file.functions(bases), places)
 
 
+def behind_jump(code: bytes, start: int) -> Linked:
+    """The block of leaf code for x86-64 whose function, at `start`, is called through a jump, the
+    function "jump" of the block: to where its only slot says, which can be changed."""
+    jump, end = len(code), -(-(len(code) + 6) // PAGE) * PAGE
+    block = code + _X86_JUMP + struct.pack("<i", end - jump - 6)
+    return Linked(block + bytes(end - len(block)), end + 8, {"jump": jump}, [(end, start)])
+
+
 class _Object:
     """An ELF object file."""
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from tensorop.debug import Level, show
 from tensorop.jit.arena import Linked
-from tensorop.jit.blob import flatten, link
+from tensorop.jit.blob import behind_jump, flatten, link
 from tensorop.jit.generate import generate
 from tensorop.jit.guard import lock, take_too
 from tensorop.jit.kernel import Kernel
@@ -76,6 +76,13 @@ def leaf_code(
     show(Level.ASSEMBLY, lambda: assembly(module, target))
     code, functions = flatten(_compiled(module, target, plain=plain))
     return functions[kernel.name], code
+
+
+def draft_code(kernel: Kernel, target: Target) -> tuple[ir.Module, Linked]:
+    """The module of a kernel, and its code without optimisation, behind a jump."""
+    module = generate(kernel, target)
+    start, code = leaf_code(kernel, target, module, plain=True)
+    return module, behind_jump(code, start)
 
 
 def linked_code(module: ir.Module, target: Target, plain: bool) -> Linked:

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import struct
 from typing import TYPE_CHECKING
 
 from tensorop.debug import Level, wants
 from tensorop.jit import library
-from tensorop.jit.arena import Linked
 from tensorop.jit.guard import lock
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.target import Target
@@ -28,11 +26,6 @@ from tensorop.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from llvmlite import ir
-
-_PAGE = 4096
-_WORD = 8  # bytes
-_JUMP = struct.Struct("<2si")  # jmp [rip + offset]
-_JUMP_CODE = b"\xff\x25"
 
 
 class _Draft(NamedTuple):
@@ -56,17 +49,13 @@ def draft_address(kernel: Kernel, target: Target) -> int:
             return known
         if not library.links(target) or wants(Level.IR):
             return library.kernel_address(kernel, target)
-        compiler = library.compiler()
-        module = compiler.generate(kernel, target)
-        start, code = compiler.leaf_code(kernel, target, module, plain=True)
-        jump = len(code)
-        size = -(-(jump + _JUMP.size) // _PAGE) * _PAGE  # of what is read only
-        code += _JUMP.pack(_JUMP_CODE, size - jump - _JUMP.size)
-        code += bytes(size - len(code))
-        base = library.place(Linked(code, size + _WORD, {}, [(size, int(start))]), {})
-        _unfinished.append(_Draft(kernel, target, module, base + size))
-        library.know(kernel, target, base + jump)
-        return base + jump
+        module, linked = library.compiler().draft_code(kernel, target)
+        base = library.place(linked, {})
+        ((slot, _),) = linked.slots
+        _unfinished.append(_Draft(kernel, target, module, base + slot))
+        address = base + int(linked.functions["jump"])
+        library.know(kernel, target, address)
+        return address
 
 
 def finish() -> None:
