@@ -102,7 +102,7 @@ class Along(Block):
             with one:
                 self._move_scalars(source, target, start, self.code.add(start, 1))
             with several:
-                self._move_in_shortest(SEGMENT // size, source, target, start, count)
+                self._move_in_shortest(max(2, SEGMENT // size), source, target, start, count)
 
     def _move_in_shortest(
         self, lanes: int, source: Value, target: Value, start: Value, count: Value
@@ -110,9 +110,6 @@ class Along(Block):
         """With vectors of so many lanes, or twice or four times as many, where these are needed."""
         if lanes >= self.mover.lanes:
             self._move_column(source, target, start, 1, count)
-            return
-        if lanes < 2:
-            self._move_in_shortest(2 * max(lanes, 1), source, target, start, count)
             return
         with self.code.either(self.code.less(lanes, count)) as (longer, fits):
             with longer:

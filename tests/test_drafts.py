@@ -22,7 +22,7 @@ from tensorop.jit.kernel import Kernel
 from tensorop.jit.peak import PeakKernel
 from tensorop.jit.target import Target, current_target
 
-pytestmark = pytest.mark.skipif(not library.links(current_target()), reason="no linker of ours")
+pytestmark = pytest.mark.skipif(not library.links(current_target()), reason="no drafts here")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes to fork")
 
 SPECS: list[tuple[str, str, tuple[tuple[int, ...], ...]]] = [
