@@ -131,7 +131,11 @@ def parser() -> argparse.ArgumentParser:
         "for quick and seed)",
     )
     bench.add_argument(
-        "--seed", type=seed_number, default=0, metavar="N", help="of the suites random and circuits"
+        "--seed",
+        type=seed_number,
+        default=0,
+        metavar="N",
+        help="of the suites random, small and circuits",
     )
     bench.add_argument("--json", metavar="FILE", help="write every figure to FILE")
     report = commands.add_parser("report", help="a document on runs of bench, from their JSON")

@@ -17,6 +17,7 @@ from tensorop.bench.cases import (
     Case,
     batch_cases,
     gemm_cases,
+    matrix_cases,
     permute_cases,
     program_cases,
     quick_cases,
@@ -30,7 +31,7 @@ from tensorop.bench.circuit_cases import circuit_cases
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, extent, random_array
 from tensorop.bench.measure import interleave, ratio
 from tensorop.bench.peers import PEERS, Peer, PeerError
-from tensorop.bench.random_cases import random_cases
+from tensorop.bench.random_cases import random_cases, small_cases
 from tensorop.bench.report import geometric_mean, growth, refusals, summary
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 from tensorop.bench.suites import Row
@@ -130,6 +131,51 @@ def test_batch_cases_are_what_they_say() -> None:
     assert len(batch) == 11
     places = {case.terms[2].index("x") for case in batch}
     assert places == set(range(6))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_matrices_are_what_they_say(dtype: str) -> None:
+    cases = matrix_cases(dtype)
+    assert len({case.name for case in cases}) == len(cases) == 2 * 9 * 3
+    for case in cases:
+        (count, *sides), room = dict(case.sizes).values(), 1 << (25 if "32 MB" in case.name else 18)
+        assert sides == [int(case.name.split("^")[0])] * 3
+        assert room - 3 * sides[0] ** 2 * np.dtype(dtype).itemsize < case.moved <= room
+        assert count == case.shapes[0][case.terms[0].index("b")]
+    assert {case.terms[2].index("b") for case in cases} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_small_cases_are_what_they_say(seed: int) -> None:
+    cases = small_cases(seed)
+    assert len(cases) == 300 and cases == small_cases(seed)
+    assert all(1 <= case.flops <= 1e5 for case in cases)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "ibj,jbk->ibk", "ijb,jkb->ikb", "jabi,akbj->ibka"],
+)
+def test_numpy_has_its_matmul(spec: str) -> None:
+    axes = worker.matrix_axes(spec)
+    assert axes is not None
+    sizes = dict(zip("abijk", (2, 3, 4, 5, 6), strict=True))
+    terms = spec.split("->")[0].split(",")
+    operands = [random_array([sizes[k] for k in t], "float64", i) for i, t in enumerate(terms)]
+    expected = np.einsum(spec, *operands)
+    out = np.zeros_like(expected)
+    new, into = worker.Numpy._matmul(axes, operands, out)
+    into()
+    for result in (new(), out):
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["ij->ji", "ij,jk,kl->il", "ii,ij->ij", "ij,j->i", "ijk,jk->ik", "ijl,jk->ik", "ijl,jkl->ik"],
+)
+def test_what_is_no_single_matmul(spec: str) -> None:
+    assert worker.matrix_axes(spec) is None
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -273,6 +273,22 @@ def _layers(dtype: str) -> list[Case]:
     return cases
 
 
+MATRICES = (2, 3, 4, 8, 16, 24, 32, 48, 64)
+BATCHED = {"first": "bij,bjk->bik", "middle": "ibj,jbk->ibk", "last": "ijb,jkb->ikb"}
+BATCHED_BYTES = {"256 KB": 1 << 18, "32 MB": 1 << 25}  # all three tensors together
+
+
+def matrix_cases(dtype: str = "float32") -> list[Case]:
+    """Batches of products of small square matrices, the batch label in each place; data that lie
+    close to a core, and data that fill the last cache of most machines."""
+    cases = []
+    for (text, room), n, (place, spec) in product(BATCHED_BYTES.items(), MATRICES, BATCHED.items()):
+        count = room // (3 * n * n * np.dtype(dtype).itemsize)
+        sizes = {"b": count} | dict.fromkeys("ijk", n)
+        cases.append(Case(f"{n}^3, batch {place}, {text}", spec, tuple(sizes.items()), dtype, text))
+    return cases
+
+
 PERMUTED_BYTES = 1 << 26
 PERMUTATIONS = 30  # at random, of which
 MOVED = 20  # have another last axis for certain

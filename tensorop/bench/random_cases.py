@@ -16,6 +16,8 @@ from tensorop.bench.cases import Case
 
 COUNT = 400
 OPERATIONS = (1e5, 1e9)
+SMALL_COUNT = 300
+SMALL_OPERATIONS = (1, 1e5)
 LABELS = (2, 8)
 LARGEST = 1 << 28  # bytes of a tensor
 VIEWS = 0.25  # part of the operands
@@ -38,6 +40,11 @@ def random_cases(
             case = _draw(rng, index, operations)
         cases.append(case)
     return cases
+
+
+def small_cases(seed: int = 0) -> list[Case]:
+    """Contractions of everyday programs' size, of a single product to 10^5 operations."""
+    return random_cases(seed, SMALL_COUNT, SMALL_OPERATIONS)
 
 
 def _draw(rng: np.random.Generator, index: int, operations: tuple[float, float]) -> Case | None:

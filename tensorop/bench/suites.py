@@ -19,6 +19,7 @@ from tensorop.bench.cases import (
     Operation,
     batch_cases,
     gemm_cases,
+    matrix_cases,
     permute_cases,
     program_cases,
     quick_cases,
@@ -29,7 +30,7 @@ from tensorop.bench.circuit_cases import circuit_cases
 from tensorop.bench.contestants import OURS, OUT, ROOF, CaseRun, OperationRun, on, roof_of
 from tensorop.bench.measure import MIN_ROUNDS, Contestant, interleave, ratio
 from tensorop.bench.peers import Peer, PeerError, find_peers
-from tensorop.bench.random_cases import random_cases
+from tensorop.bench.random_cases import random_cases, small_cases
 from tensorop.bench.roof import ArithmeticRoof, MemoryRoof, cores, pinned
 
 CASES = {
@@ -38,9 +39,11 @@ CASES = {
     "permute": permute_cases,
     "tccg": tccg_cases,
     "batch": batch_cases,
+    "matrices": matrix_cases,
     "programs": program_cases,
 }
-DRAWN = {"random": random_cases, "circuits": circuit_cases}  # with dtypes of their own
+# With dtypes of their own.
+DRAWN = {"random": random_cases, "small": small_cases, "circuits": circuit_cases}
 SUITES = (*CASES, *DRAWN, "seed")
 DEFAULT_PEERS = dict.fromkeys(SUITES, ("torch",)) | {"quick": (), "seed": ()}
 
