@@ -21,6 +21,7 @@ from tensorop.jit.types import computed, storage
 
 Number = tuple[Value, ...]
 
+SHORTEST_MASK = 8  # lanes of a mask that has a register of its own at least
 _STEPS = 4  # elements that one pointer reaches when they are gathered
 
 
@@ -233,8 +234,13 @@ class Arithmetic:
         a register of its own. LLVM would otherwise make it anew in every turn of a loop."""
         if not self.code.target.free_masks:
             return count
-        mask = self._mask(self.lanes * self.element.parts, self.code.mul(count, self.element.parts))
-        return self.builder.asm(ir.FunctionType(mask.type, [mask.type]), "", "=k,0", [mask], False)
+        lanes = self.lanes * self.element.parts
+        whole = max(lanes, SHORTEST_MASK)
+        mask = self._mask(whole, self.code.mul(count, self.element.parts))
+        kept = self.builder.asm(ir.FunctionType(mask.type, [mask.type]), "", "=k,0", [mask], False)
+        if lanes == whole:
+            return kept
+        return self.builder.shuffle_vector(kept, kept, indices([*range(lanes)]))
 
     def every_second(self, count: Value) -> Value:
         """The even ones of the first `count` lanes: to be given for it where masks are free."""

@@ -4,6 +4,7 @@ generators (jit/batch.py, jit/items.py), and for whoever chooses kernels and wri
 from __future__ import annotations
 
 from enum import IntEnum
+from math import gcd
 from typing import Literal
 
 from tensorop.jit.elements import element
@@ -89,6 +90,15 @@ class ItemsKernel(NamedTuple):
     columns: int
     past: bool = False
 
+    def pieces(self, target: Target) -> tuple[int, ...]:
+        """The vectors that cover a column of a tile: full ones, then perhaps part of one. Past the
+        caches all have the same length, so that each begins at a multiple of it."""
+        lanes = target.lanes(element(self.dtype).part)
+        if self.past:
+            lanes = gcd(lanes, self.width)
+        whole, rest = divmod(self.width, lanes)
+        return (lanes,) * whole + (rest,) * (rest > 0)
+
     @property
     def name(self) -> str:
         """The name of the generated function."""
@@ -96,14 +106,17 @@ class ItemsKernel(NamedTuple):
 
 
 def exact_tile(m: int, n: int, dtype: str, target: Target) -> tuple[int, int] | None:
-    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest: two vectors wide, or
-    down to a quarter of one where no more are needed; None where there is none."""
+    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest: two or three vectors
+    wide, perhaps with half of one, or down to a quarter of one where no more are needed; None where
+    there is none."""
     lanes = target.lanes(element(dtype).part)
-    narrow = (lanes, lanes // 2, lanes // 4) if m < 2 * lanes else ()
-    widths = [w for w in (2 * lanes, *narrow) if w > 1 and m % w == 0]
+    half, quarter = lanes // 2, lanes // 4
+    wide = (2 * lanes, 3 * lanes, 2 * lanes + half)
+    narrow = (lanes + half, lanes, half, quarter) if m < 2 * lanes else ()
+    widths = [w for w in (*wide, *narrow) if w > 1 and m % w == 0]
     if not widths:
         return None
-    vectors = max(1, widths[0] // lanes)
+    vectors = -(-widths[0] // lanes)
     most = min(WIDEST, (target.registers - 2) // vectors - 1)
     return widths[0], max(c for c in range(1, most + 1) if n % c == 0)
 

@@ -310,11 +310,15 @@ class _MacroKernel:
     ) -> None:
         """One tile, to C. valid: columns that exist, left: rows that do, if not all."""
         code, kernel, lanes = self.code, self.kernel, self.lanes
-        vectors, count = kernel.vectors, None
+        vectors, count, loaded = kernel.vectors, None, None
         if left is not None:
             vectors = kernel.left
-            numbers = Arithmetic(code, self.accumulator, lanes)
-            count = numbers.kept(code.sub(left, (vectors - 1) * lanes))
+            rest = code.sub(left, (vectors - 1) * lanes)
+            count = Arithmetic(code, self.accumulator, lanes).kept(rest)
+            if kernel.a != "gathered":  # whose vectors are whole
+                loaded = count
+                if kernel.halved:
+                    loaded = Arithmetic(code, self.accumulator, lanes // 2).kept(rest)
         edge, result, wide = valid is not None or left is not None, self.result, columns.columns
         find = partial(result.places, m, vectors, lanes, kernel.store, count, kernel.piece)
         found = None if kernel.piece else find()
@@ -332,8 +336,8 @@ class _MacroKernel:
         # Where K is short and nothing is packed, C is small, and in the cache already.
         far = not kernel.near and (kernel.a == "packed" or kernel.batch_reduce or kernel.asks)
         errand = prefetch if far and not edge else None
-        loaded = None if kernel.a == "gathered" else count  # whose vectors are whole
-        sums = self._product(address, vectors, columns, lanes, loaded, errand)
+        halved = left is not None and kernel.halved
+        sums = self._product(address, vectors, columns, lanes, loaded, errand, halved=halved)
         self._store(Sums(sums, places(), n, lanes), m, valid, left)
 
     def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
@@ -380,8 +384,11 @@ class _MacroKernel:
         lanes: int,
         count: Value | None = None,
         errand: Errand | None = None,
+        *,
+        halved: bool = False,
     ) -> list[Number]:
-        code, accumulator = self.code, self.accumulator
+        """The sums of a tile. halved: the last of its vectors is half as wide."""
+        accumulator = self.accumulator
         tail = tail_columns(self.kernel.columns)
         full = columns.columns > tail
         whole = full and (vectors == self.kernel.vectors or (vectors > 1 and count is not None))
@@ -395,19 +402,24 @@ class _MacroKernel:
             ahead=self.a_ahead if whole else 0,
             multiples=self.a_multiples,
         )
-        halves = lanes > 1 and in_halves(self.target, accumulator)
-        if self.kernel.inputs:
-            vector = grouped(code, accumulator, lanes, self.kernel.inputs)
-        else:
-            vector = (LongIntegers if halves else Arithmetic)(code, accumulator, lanes)
-        parts = Arithmetic(code, accumulator.real, lanes)
+        of = [self._arithmetic(lanes)] * vectors
+        if halved:
+            of[-1] = self._arithmetic(lanes // 2)
         blocks = self.blocks if self.kernel.batch_reduce else None
         # Of a masked tile of several vectors a step is long enough.
         unrolls = vectors == (self.kernel.vectors if count is None else 1)
         unroll = self._unroll(vectors * columns.columns) if full and unrolls else 1
         turns = [self.ahead] if self.ahead is not None and whole else []
-        product = TileProduct(vector, parts, rows, columns, turns)
+        product = TileProduct(self._arithmetic(lanes), of, rows, columns, turns)
         return product.compute(self.k, blocks, unroll, errand)
+
+    def _arithmetic(self, lanes: int) -> Arithmetic:
+        """On vectors of the accumulator."""
+        code, accumulator = self.code, self.accumulator
+        if self.kernel.inputs:
+            return grouped(code, accumulator, lanes, self.kernel.inputs)
+        halves = lanes > 1 and in_halves(self.target, accumulator)
+        return (LongIntegers if halves else Arithmetic)(code, accumulator, lanes)
 
     def _unroll(self, positions: int) -> int:
         """Steps of K in the loop: enough to hide its overhead, few enough to compile fast."""

@@ -86,7 +86,9 @@ class GemmKernel(NamedTuple):
     asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
     (A packed, or direct where no batch-reduce is).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
-    of its vectors masked (`masks_rows`). 0: not known, or no masks.
+    of its vectors masked (`masks_rows`). 0: not known, or no masks. halved: that one is half as
+    wide, as none of them has more rows: where vectors are worked on in halves, it takes half the
+    time.
     past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row
     begins with one: where C is not read, those are stored past the caches (store="columns" or
     "runs", real numbers, no epilogue).
@@ -113,6 +115,7 @@ class GemmKernel(NamedTuple):
     past: bool = False
     piece: int = 0
     near: bool = False
+    halved: bool = False
 
     @property
     def name(self) -> str:
@@ -124,7 +127,7 @@ class GemmKernel(NamedTuple):
         if self.asks:
             name = f"{name}_asking{self.asks}"
         if self.left:
-            name = f"{name}_left{self.left}"
+            name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:
             name = f"{name}_past"
         if self.near:
@@ -157,6 +160,16 @@ def stores_pieces(dtype: str) -> bool:
     """Whether there are kernels that store vectors piece by piece."""
     kind = element(dtype)
     return kind.is_float and kind.vectorises and kind.accumulator is kind
+
+
+def left_over(rows: int, lanes: int) -> tuple[int, bool]:
+    """The vectors that so many rows take, and whether half of the last one would do.
+
+    >>> left_over(24, 16), left_over(25, 16), left_over(0, 16)
+    ((2, True), (2, False), (0, False))
+    """
+    whole, rest = divmod(rows, lanes)
+    return whole + (rest > 0), 0 < rest <= lanes // 2
 
 
 def masks_rows(kernel: GemmKernel, target: Target) -> bool:

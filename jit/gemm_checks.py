@@ -29,6 +29,8 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} has tiles of no whole vectors of columns")
     if kernel.left and not masks_rows(kernel, target):
         raise ValueError(f"{kernel.name} has no tile of masked rows")
+    if kernel.halved and not kernel.left:
+        raise ValueError(f"{kernel.name} has no last vector to halve")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
     if kernel.store == "pieces" and not (

@@ -1,8 +1,9 @@
 """One register tile of a GEMM: its operands' addresses and the loop over K.
 
-The tile has a *vector side* (rows: `vectors` vectors of consecutive elements of A) and a *broadcast
-side* (columns: single elements of B). Every step of K loads the vectors once, then broadcasts one
-element of B after the other and multiplies it into a column of accumulators:
+The tile has a *vector side* (rows: `vectors` vectors of consecutive elements of A, the last one
+perhaps half as wide) and a *broadcast side* (columns: single elements of B). Every step of K loads
+the vectors once, then broadcasts one element of B after the other and multiplies it into a column
+of accumulators:
 
     for k:  a[v] = A[k, v];  for n:  b = broadcast B[k, n];  for v:  acc[v, n] += a[v] * b
 
@@ -17,6 +18,7 @@ Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplica
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 
 from llvmlite import ir
 
@@ -75,15 +77,15 @@ class Rows(NamedTuple):
             return code.at(pointer, code.mul(self.step, steps))
         return reach(code, pointer, steps, self.multiples)
 
-    def load(self, parts: Arithmetic, pointer: Value) -> list[Number]:
-        size = parts.lanes * parts.element.part
+    def load(self, parts: Sequence[Arithmetic], pointer: Value) -> list[Number]:
+        """The vectors of one step of K. parts: of each of them, arithmetic on one part."""
         numbers: list[Number] = []
-        for vector in range(self.vectors):
+        for vector, of in enumerate(parts):
             count = self.valid if vector == self.vectors - 1 else None
-            place = parts.code.at(pointer, vector * size)
-            number = parts.load(place, count)
+            place = of.code.at(pointer, vector * parts[0].lanes * of.element.part)
+            number = of.load(place, count)
             if self.plane:
-                number += parts.load(parts.code.at(place, self.plane))
+                number += of.load(of.code.at(place, self.plane))
             numbers.append(number)
         return numbers
 
@@ -239,17 +241,20 @@ class TileProduct:
 
     def __init__(
         self,
-        vector: Arithmetic,
-        parts: Arithmetic,
+        whole: Arithmetic,
+        vectors: Sequence[Arithmetic],
         rows: Rows,
         columns: Columns,
         turns: Sequence[Ahead | Following] = (),
     ) -> None:
-        """vector: arithmetic on (planar) vectors of the accumulator; parts: on one part of them;
-        turns: what takes a turn in every segment of K."""
+        """vectors: of each vector of rows, arithmetic on (planar) vectors of the accumulator;
+        whole: on those of the result, which may be wider than the last of them; turns: what takes
+        a turn in every segment of K."""
         self.turns = turns
-        self.code, self.vector, self.parts = vector.code, vector, parts
-        self.scalar = Arithmetic(self.code, parts.element, 1)
+        self.code, self.whole, self.vectors = whole.code, whole, vectors
+        real = whole.element.real
+        self.parts = [Arithmetic(self.code, real, vector.lanes) for vector in vectors]
+        self.scalar = Arithmetic(self.code, real, 1)
         self.rows, self.columns = rows, columns
         pointers = [Walk(p, columns.step, columns.block) for p in columns.pointers(self.code)]
         self.read = 1 + len(pointers)
@@ -271,7 +276,8 @@ class TileProduct:
         sums = [
             part
             for column in range(self.columns.columns)
-            for part in self.rows.vectors * self._start(column)
+            for vector in self.vectors
+            for part in self._start(vector, column)
         ]
         values = [*(walk.address for walk in self.walks), *sums]
         if blocks is not None:
@@ -282,18 +288,25 @@ class TileProduct:
             if errand is not None:
                 errand(self.code.int(0), self.columns.columns)
             values = self._block(values, depth, unroll)
-        return [*map(self.vector.total, self._numbers(values[len(self.walks) :]))]
+        vectors = cycle(self.vectors)
+        sums = self._numbers(values[len(self.walks) :])
+        return [self._total(vector, number) for vector, number in zip(vectors, sums, strict=False)]
 
-    def _start(self, column: int) -> Number:
-        """What the sums of a column begin with."""
+    def _start(self, vector: Arithmetic, column: int) -> Number:
+        """What the sums of a vector of a column begin with."""
         if isinstance(self.columns, StridedColumns) or self.columns.starts is None:
-            return self.vector.empty_sum
+            return vector.empty_sum
         place = self.code.at(self.columns.starts, column * self.scalar.element.part)
-        return self.vector.splat(self.scalar.load(place))
+        return vector.splat(self.scalar.load(place))
 
     def _numbers(self, flat: Sequence[Value]) -> list[Number]:
-        parts = self.vector.sum_parts
+        parts = self.whole.sum_parts
         return [tuple(flat[i : i + parts]) for i in range(0, len(flat), parts)]
+
+    def _total(self, vector: Arithmetic, sums: Number) -> Number:
+        """A finished sum, as wide as any: nobody reads what half a vector is filled up with."""
+        number = vector.total(sums)
+        return number if vector.lanes == self.whole.lanes else self.whole.repeated(number)
 
     # Loops over K. They carry the addresses that they walk and the sums.
 
@@ -375,7 +388,7 @@ class TileProduct:
         ahead = self._ahead(a)
         for step in range(count):
             if ahead is not None:
-                self.rows.prefetch(self.parts, self.rows.after(code, ahead, step))
+                self.rows.prefetch(self.parts[0], self.rows.after(code, ahead, step))
             columns.ask(code, b[0], streams, step)
             sums = self._multiply(self.rows.after(code, a, step), b, sums)
             b = [code.at(pointer, columns.step) for pointer in b]
@@ -394,7 +407,7 @@ class TileProduct:
         a = self.rows.load(self.parts, row)
         after: list[Number] = []
         for column in range(self.columns.columns):
-            b = self.vector.splat(self.columns.load(self.scalar, pointers, column))
-            for vector in a:
-                after.append(self.vector.accumulate(vector, b, sums[len(after)]))
+            b = self.columns.load(self.scalar, pointers, column)
+            for vector, of in zip(a, self.vectors, strict=True):
+                after.append(of.accumulate(vector, of.splat(b), sums[len(after)]))
         return after

@@ -4,14 +4,16 @@
 
 M is consecutive in in0 and in out. A matrix is so small that what surrounds its sums counts as much
 as they do: so tiles fit it exactly, with nothing masked, packed or left over, and all matrices are
-gone through in one call. A tile is `width` elements along M, perhaps half of a vector or two of
-them, by `columns`; its sums stay in registers over all of K.
+gone through in one call. A tile is `width` elements along M, some vectors of which the last may be
+half as wide, by `columns`; its sums stay in registers over all of K.
 
 Source: A. Heinecke et al., LIBXSMM: accelerating small matrix multiplications by runtime code
 generation (2016), whose kernels are made for one size each; these are for all its multiples.
 """
 
 from __future__ import annotations
+
+from itertools import accumulate, chain
 
 from llvmlite import ir
 
@@ -38,7 +40,10 @@ class _Items:
         self.kernel = kernel
         self.code = code = Code(target, kernel.name)
         kind = element(kernel.dtype)
-        self.of, self.one = Arithmetic(code, kind, kernel.width), Arithmetic(code, kind, 1)
+        self.vectors = [Arithmetic(code, kind, lanes) for lanes in kernel.pieces(target)]
+        starts = accumulate((of.lanes for of in self.vectors[:-1]), initial=0)
+        self.starts = [start * kind.size for start in starts]  # bytes
+        self.one = Arithmetic(code, kind, 1)
         self.size, self.parts = kind.size, kind.parts
         self.scalars = Scalars(code, kind)
         # Read once: what is stored might be these words, for all that LLVM knows.
@@ -75,7 +80,7 @@ class _Items:
         places = builder.ptrtoint(out, WORD)
         for word in (BatchWord.OUT_X, BatchWord.OUT_N):
             places = builder.or_(places, self.words[word])
-        part = min(LINE, self.kernel.width * self.size)
+        part = min(LINE, self.vectors[0].lanes * self.size)
         fits = code.equal(builder.and_(places, code.int(part - 1)), 0)
         return builder.and_(fits, builder.not_(self.scalars.reads))
 
@@ -83,16 +88,17 @@ class _Items:
         return self.code.at(address, self.code.mul(self.words[word], count))
 
     def _sums(self, a: Value, b: Value, k: Value) -> list[Number]:
-        """The sums over K of a tile, one a column."""
-        code, of, columns = self.code, self.of, range(self.kernel.columns)
-        zeros = flat([of.zero] * len(columns))
+        """The sums over K of a tile, the vectors of a column after those of the one before."""
+        code, columns = self.code, self.kernel.columns
+        zeros = flat([of.zero for of in self.vectors] * columns)
         with code.repeat(k, [a, b, *zeros]) as carried:
             at, beside, *parts = carried.values
-            vector = of.load(at)
-            sums = [
-                of.fma(vector, of.splat(self.one.load(self._after(beside, i, BatchWord.IN1_N))), s)
-                for i, s in zip(columns, grouped(parts, self.parts), strict=True)
-            ]
+            loaded = [of.load(p) for of, p in self._pieces(at)]
+            old, sums = iter(grouped(parts, self.parts)), []
+            for column in range(columns):
+                scalar = self.one.load(self._after(beside, column, BatchWord.IN1_N))
+                for of, vector in zip(self.vectors, loaded, strict=True):
+                    sums.append(of.fma(vector, of.splat(scalar), next(old)))
             following = (
                 self._after(at, 1, BatchWord.IN0_K),
                 self._after(beside, 1, BatchWord.IN1_K),
@@ -100,20 +106,26 @@ class _Items:
             carried.update([*following, *flat(sums)])
         return grouped(carried.values[2:], self.parts)
 
+    def _pieces(self, address: Value) -> list[tuple[Arithmetic, Value]]:
+        """The vectors of a column that begins there."""
+        places = (self.code.at(address, start) for start in self.starts)
+        return list(zip(self.vectors, places, strict=True))
+
     def _store(self, sums: list[Number], c: Value) -> None:
-        of, scalars = self.of, self.scalars
-        places = [self._after(c, i, BatchWord.OUT_N) for i in range(len(sums))]
+        scalars = self.scalars
+        columns = (self._after(c, i, BatchWord.OUT_N) for i in range(self.kernel.columns))
+        places = chain.from_iterable(self._pieces(column) for column in columns)
+        pieces = [(*place, number) for place, number in zip(places, sums, strict=True)]
 
         def alone() -> list[Value]:
-            return flat([scalars.alone(of, number) for number in sums])
+            return flat([scalars.alone(of, number) for of, _, number in pieces])
 
         def combined() -> list[Value]:
-            pairs = zip(sums, places, strict=True)
-            return flat([scalars.combined(of, number, of.load(place)) for number, place in pairs])
+            return flat([scalars.combined(of, n, of.load(place)) for of, place, n in pieces])
 
         def usual() -> None:
             parts = self.code.choose(scalars.reads, combined, alone)
-            for number, place in zip(grouped(parts, self.parts), places, strict=True):
+            for (of, place, _), number in zip(pieces, grouped(parts, self.parts), strict=True):
                 of.store(number, place)
 
         if self.past is None:
@@ -121,7 +133,7 @@ class _Items:
             return
         with self.code.either(self.past) as (past, through):
             with past:
-                for number, place in zip(sums, places, strict=True):
+                for of, place, number in pieces:
                     of.store_past_caches(scalars.alone(of, number), place)
             with through:
                 usual()

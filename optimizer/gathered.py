@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import PANEL_BYTES, GemmKernel, Store, masks_stores
+from tensorop.jit.gemm_abi import PANEL_BYTES, GemmKernel, Store, left_over, masks_stores
 from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
@@ -73,6 +73,7 @@ def _way(op: TensorOp, swapped: bool, machine: Machine) -> Gathered | None:
     rows = tile.vectors * lanes
     if -(-m.size // rows) * rows * k.size * kind.size > PANEL_BYTES:
         return None
+    left, halved = left_over(m.size % rows if masked else 0, lanes)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -81,7 +82,8 @@ def _way(op: TensorOp, swapped: bool, machine: Machine) -> Gathered | None:
         "direct",
         store,
         epilogue=epilogue_of(op),
-        left=-(-(m.size % rows) // lanes) if masked else 0,
+        left=left,
+        halved=halved,
     )
     return Gathered(op, swapped, kernel, _work(op, (m, n, k), store, machine))
 

@@ -12,7 +12,7 @@ from math import prod
 
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
-from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
+from tensorop.jit.gemm_abi import GemmKernel, Store, left_over, masks_stores
 from tensorop.jit.lines import LONG_ROW
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
@@ -136,7 +136,7 @@ def _direct(
     ]
     k, reduces = summed[-1], len(summed) > 1
     windows = tabled_part(axes[0]).size < m.size  # whose last one is as long as it happens to be
-    left = 0 if windows else -(-(m.size % rows) // (rows // tile.vectors))
+    left, halved = left_over(m.size % rows if masked and not windows else 0, rows // tile.vectors)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -146,7 +146,8 @@ def _direct(
         store,
         batch_reduce=reduces,
         epilogue=epilogue_of(op),
-        left=left if masked else 0,
+        left=left,
+        halved=halved,
         asks=0 if reduces else asked_as_it_lies(op, (m, n, k), machine),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))

@@ -247,7 +247,9 @@ def test_items_one_after_the_other(dtype: str, target: Target) -> None:
     """Every width, one tile or several; nothing before, between or after the items is touched."""
     lanes = target.lanes(numpy_dtype(dtype).itemsize)
     size = numpy_dtype(dtype).itemsize
-    for width in {max(1, lanes // 4), max(1, lanes // 2), lanes, 2 * lanes}:
+    half = max(1, lanes // 2)
+    few, more = {max(1, lanes // 4), half, lanes}, {lanes + half, 2 * lanes + half, 3 * lanes}
+    for width in few | {2 * lanes} | more:
         kernels = [ItemsKernel(dtype, width, 3, past) for past in {False, width * size >= 16}]
         for m, n, k, x, apart in (
             (1, 3, 1, 1, 1),
@@ -280,12 +282,23 @@ def test_tiles_fit_the_items(m: int, n: int, dtype: str) -> None:
         tile = exact_tile(m, n, dtype, target)
         lanes = target.lanes(numpy_dtype(dtype).itemsize)
         if tile is None:
-            assert m % (2 * lanes) and (m > 2 * lanes or m % max(2, lanes // 4))
+            assert m % (2 * lanes) and m % (3 * lanes)
+            assert m > 2 * lanes or m % max(2, lanes // 4)
             continue
         width, columns = tile
-        vectors = max(1, width // lanes)
+        pieces = ItemsKernel(dtype, width, columns).pieces(target)
+        assert sum(pieces) == width and all(x == lanes for x in pieces[:-1])
+        vectors = len(pieces)
         assert m % width == 0 and n % columns == 0
         assert vectors * (columns + 1) + 1 <= target.registers
+
+
+def test_vectors_that_go_past_the_caches_begin_at_their_length() -> None:
+    target = next(param.values[0] for param in TARGETS)
+    lanes = target.lanes(4)
+    for width in (lanes + lanes // 2, 2 * lanes, 3 * lanes, lanes // 2):
+        pieces = ItemsKernel("float32", width, 3, past=True).pieces(target)
+        assert sum(pieces) == width and len(set(pieces)) == 1 and lanes % pieces[0] == 0
 
 
 def test_gathers_only_what_it_can() -> None:

@@ -14,7 +14,7 @@ from tensorop.ir import Primitive, TensorOp
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import PANEL_BYTES, GemmKernel, GemmWord, masks_rows
+from tensorop.jit.gemm_abi import PANEL_BYTES, GemmKernel, GemmWord, left_over, masks_rows
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
@@ -153,8 +153,8 @@ def test_kernel_with_consecutive_rows_of_out(dtype: str, target: Target) -> None
         whole = GemmKernel(dtype, *tile, "gathered", "direct")
         lanes, mr = whole.lanes(target), whole.rows(target)
         for i, (size, first) in enumerate(itertools.product(sizes_of(whole, target), LAYOUTS)):
-            left = -(-(size[0] % mr) // lanes) if masks_rows(whole, target) else 0
-            kernel = GemmKernel(dtype, *tile, "gathered", "direct", left=left)
+            left, halved = left_over(size[0] % mr if masks_rows(whole, target) else 0, lanes)
+            kernel = GemmKernel(dtype, *tile, "gathered", "direct", left=left, halved=halved)
             for update in (UPDATES[0], UPDATES[1 + i % 4]):
                 check(kernel, target, size, (first, "apart", "columns"), update, i % 2 == 0)
 

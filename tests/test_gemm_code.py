@@ -32,14 +32,20 @@ def test_accumulators_stay_in_registers(target: Target) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("left", [1, 2, 3])
-def test_no_loop_makes_its_mask(left: int, target: Target) -> None:
+@pytest.mark.parametrize("halved", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_loop_makes_its_mask(dtype: str, halved: bool, left: int, target: Target) -> None:
+    """Half a vector is one of half the length, and multiplied as such."""
     if not target.free_masks:
         pytest.skip("masks are no registers")
-    kernel = GemmKernel("float32", 3, 8, "direct", "direct", left=left)
+    kernel = GemmKernel(dtype, 3, 8, "direct", "direct", left=left, halved=halved)
     loops = innermost_products(assembly(generate(kernel, target), target))
     masked = [loop for loop in loops if "{%k" in loop]
     assert masked
     assert not any("vpcmp" in loop for loop in loops)
+    products = [line for loop in masked for line in loop.splitlines() if "vfmadd" in line]
+    short = [line for line in products if "%ymm" in line]
+    assert len(short) == (len(products) // left if halved else 0)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -508,16 +508,17 @@ def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
-def test_rows_that_do_not_fill_a_tile(dtype: str, target: Target) -> None:
+@pytest.mark.parametrize("halved", [False, True])
+def test_rows_that_do_not_fill_a_tile(halved: bool, dtype: str, target: Target) -> None:
     """Every number of vectors of the last tile, full or in part, on memory that ends there; what is
     asked for meanwhile may lie anywhere."""
     for tile in tiles(target, element(dtype))[:5]:
         for left in range(1, tile.vectors + 1):
             kernel = GemmKernel(dtype, *tile, "direct", "direct", asks=left % 3)
             if masks_rows(kernel, target):
-                kernel = kernel._replace(left=left)
+                kernel = kernel._replace(left=left, halved=halved)
             lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
-            most = min(left * lanes, mr - 1)
+            most = min(left * lanes - (lanes // 2) * halved, mr - 1)
             rows = {(left - 1) * lanes + 1, max(1, most - 1), most}
             ways = ({}, {"alpha": 2.0}, {"beta": 3.0}, {"first": False})
             cases = [
