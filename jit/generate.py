@@ -17,6 +17,7 @@ _GENERATORS = {
     "GemmKernel": "gemm",
     "InterleaveKernel": "interleave",
     "ItemsKernel": "items",
+    "ReorderKernel": "reorder",
     "StreamKernel": "stream_loops",
     "TinyKernel": "tiny",
     "TouchKernel": "touch",

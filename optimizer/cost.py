@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil, prod
 
-from tensorop.ir import DimType, TensorOp
+from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
@@ -82,12 +82,14 @@ LOADED = (0.2, 1.2)  # one of its vectors, from L1 and from L2
 FINISHED = 9.0  # a tile that fits an item; STEP: of K; LOAD: an element or vector of it
 STEP = 1.2
 LOAD = 0.4
-STRAIGHT = 2.0  # a product that is all straight-line code
 STORED_WHOLE = 1.0  # a vector of it
+FACTOR = 0.25  # an element of a product that is all straight-line code; RESULT: a vector of its
+RESULT = 0.5
 GATHER = 1.0  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
+REORDERED = 1.5  # a vector of items whose elements change places
 SHORT = 8  # consecutive elements that are too few for vectors
 PAST = 0.42  # of the time to write to memory, past the caches
 ASKED = 0.6  # of what it costs to begin a row, where it is asked for with those of other items
@@ -102,6 +104,12 @@ def permuted_cycles(op: TensorOp, machine: Machine) -> float:
     )
     begun = count * (READ_RUN / read + WRITTEN_RUN / written)
     return begun + moved / 2 * MOVED + all_transfers(op, machine)
+
+
+def reordered_cycles(op: TensorOp, machine: Machine) -> float:
+    """Estimate a copy of small items whose elements change places."""
+    vectors = bytes_of(op, 0) / machine.target.vector_bytes
+    return CALL + vectors * REORDERED + all_transfers(op, machine)
 
 
 def least_cycles(op: TensorOp, machine: Machine) -> float:
@@ -180,8 +188,7 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
         if max(own) < PAGE <= max(steps):
             apart = [d.size for d, step in zip(op.dimensions, steps, strict=True) if step >= PAGE]
             total += op.size_of(DimType.C) * prod(apart) * walk_cycles(prod(apart), PAGE)
-        shared = [d.size for d, step in zip(batch, own, strict=True) if step < LINE]
-        again = min(LINE // size, prod(shared))
+        again = min(LINE // size, prod(map(_on_a_line, batch, own)))
         if again > 1 and not asked and not followed:
             total += mine * again / LINE * LINE_CYCLES[level]
             continue
@@ -191,6 +198,11 @@ def _item_memory(op: TensorOp, machine: Machine) -> float:
             lines = min(UNNOTICED, ceil(step / LINE)) * LINE_CYCLES[level]
             total += mine / max(step, LINE) * lines * (ASKED if asked else 1.0)
     return total
+
+
+def _on_a_line(dimension: Dimension, step: int) -> int:
+    """How many items along a dimension of the batch, so many bytes apart, share a cache line."""
+    return min(dimension.size, -(-LINE // step)) if step else dimension.size
 
 
 @remembered
@@ -302,8 +314,8 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
     op, kernel = tiny.op, tiny.kernel
     vectors = len(kernel.pieces(machine.target).starts)
     sums, factors = kernel.n * vectors, kernel.n * kernel.k
-    each = STRAIGHT + sums * kernel.k * PRODUCT + (factors + kernel.k * vectors) * LOAD
-    work = op.size_of(DimType.C) * (each + sums * STORED_WHOLE)
+    each = sums * kernel.k * PRODUCT + (factors + kernel.k * vectors) * FACTOR + sums * RESULT
+    work = op.size_of(DimType.C) * each
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 

@@ -4,6 +4,7 @@
         blocked      large contractions: five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
         interleave   copies of a few channels, put together or taken apart (interleave.py)
+        reorder      copies of items that vectors hold (reorder.py)
         batch        many small products, vectors along the batch (batch.py)
         items        the same, one after the other (items.py)
         tiny         the same, so small that each is straight-line code (tiny.py)
@@ -38,6 +39,7 @@ from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regime import Regime, choose
+from tensorop.optimizer.reorder import reorder, reordered_of
 from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
 from tensorop.optimizer.tiny import tiny_of, tiny_products
@@ -139,10 +141,12 @@ def _scheduled(
     if regime.name == "permute":
         return permute(op, machine, threads)
     if regime.name == "interleave" and (channels := channels_of(op)) is not None:
-        found = None if runs_on(op, channels) else staged(op, machine, threads)
-        if found is None and channels.position.size < machine.lanes(op.dtype):
-            found = permute_digits(op, machine, threads)
-        return found or interleaved(op, channels, machine.target, threads)
+        better = None if runs_on(op, channels) else staged(op, machine, threads)
+        if better is None and channels.position.size < machine.lanes(op.dtype):
+            better = permute_digits(op, machine, threads)
+        return better or interleaved(op, channels, machine.target, threads)
+    if regime.name == "reorder" and (found := reordered_of(op, machine)) is not None:
+        return reorder(op, found, machine, threads)
     if regime.name == "batch":
         return batched(op, machine, threads)
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:

@@ -26,6 +26,7 @@ from tensorop.optimizer.cost import (
     bound_cycles,
     least_cycles,
     permuted_cycles,
+    reordered_cycles,
 )
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.groups import narrows
@@ -188,6 +189,8 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
         return regime.cycles
     if regime.name in ("permute", "interleave"):
         return permuted_cycles(op, machine)
+    if regime.name == "reorder":
+        return reordered_cycles(op, machine)
     if not op.dimensions:
         return 0.0
     return least_stream_cycles(op, machine)

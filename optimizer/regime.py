@@ -23,6 +23,7 @@ from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.reorder import reordered_of
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
@@ -51,7 +52,10 @@ def _choose(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     if op.main in CONTRACTIONS:
         return _contraction(op, machine, loops)
     if op.main in (Primitive.COPY, Primitive.CONJ) and (permutes(op) or _has_ends(op, machine)):
-        if channels_of(op) is not None:
+        channels, items = channels_of(op), reordered_of(op, machine)
+        if items is not None and (items.fills or channels is None):
+            return Regime("reorder", "elements change places within items that vectors hold")
+        if channels is not None:
             return Regime("interleave", "a few elements lie beside one another on one side only")
         if _interleaves(op):
             return Regime("stream", "runs are short: elements are gathered or scattered")
