@@ -140,6 +140,8 @@ class Realigned(NamedTuple):
         """Whether all of it is a single plan (`tensorop/linked.py`): an operation that is a single
         schedule, in one piece, with temporaries that are kept from call to call."""
         op = self.op
+        if len(op.tensors) != 3:
+            return False
         touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
         if touched or element(op.dtype).half or len(self.orders) > MOST_LINKED or self.held > KEPT:
             return False
@@ -199,8 +201,9 @@ def cycles(op: TensorOp, machine: Machine, surely: bool = False) -> float:
 def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Realigned:
     """Decide which tensors to hold in another order.
 
-    Only those of contractions of two tensors. An output is moved if nothing but the sums goes into
-    it, and if these are not rounded on the way (with beta, a half type would be rounded twice).
+    Those of contractions of two tensors, and the output of a sum over one. An output is moved if
+    nothing but the sums goes into it, and if these are not rounded on the way (with beta, a half
+    type would be rounded twice).
 
     Parameters
     ----------
@@ -211,6 +214,9 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     as_given = Realigned(normalised(op))
     op = as_given.op
     points = prod([d.size for d in op.dimensions])
+    if op.main == Primitive.SUM and points >= LEAST_POINTS and not out_is_new:
+        # Over nothing it is a copy with an alpha or a beta.
+        return _summed(op, machine) if op.size_of(DimType.K) > 1 else as_given
     if op.main not in CONTRACTIONS or len(op.tensors) != 3 or points < LEAST_POINTS:
         return as_given
     if narrows(op):  # packing reads every layout, and inputs are small
@@ -243,6 +249,26 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         if price < limit:
             chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
+
+
+def _summed(op: TensorOp, machine: Machine) -> Realigned:
+    """A sum over one tensor, along whose rows vectors run: they are stored as they are read, and
+    the result, which is smaller, is put into another order last."""
+    as_given, layouts, out = Realigned(op), Layouts(op), op.out
+    dims, lies = op.dimensions, layouts.lies(0) or ()
+    if _keeps_out(op) or not lies or not dims[lies[-1]].strides[out]:
+        return as_given
+    order = tuple(i for i in lies if dims[i].strides[out])
+    candidate = Realigned(op, {out: order})
+    if order == layouts.lies(out) or not candidate.fits(machine):
+        return as_given
+    joined = op.with_dimensions(fused(dims)[0])
+    as_it_lies = cycles(joined, machine)
+    price = _begun(candidate, (out,), machine) + cycles(candidate.copy(out), machine)
+    price += cycles(candidate.main(), machine)
+    if price >= GAIN * as_it_lies:
+        return as_given
+    return candidate._replace(cycles=price, as_it_lies=as_it_lies)
 
 
 def _joined(op: TensorOp) -> tuple[TensorOp, list[Order]]:

@@ -20,11 +20,13 @@ from tensorop.jit.target import current_target
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Schedule
 
+APART = 1 << 14  # bytes: what is asked for behind the end of one array is not yet in the next
+
 
 def aligned(values: NDArray[Any]) -> NDArray[Any]:
-    """float32 values from the beginning of a line on."""
-    room = np.empty(values.size + LINE // 4, np.float32)
-    first = -room.ctypes.data % LINE // 4
+    """float32 values from the beginning of a line on, far from others."""
+    room = np.empty(values.size + (LINE + 2 * APART) // 4, np.float32)
+    first = (-room.ctypes.data % LINE + APART) // 4
     room = room[first : first + values.size]
     room[:] = values
     return room

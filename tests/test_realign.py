@@ -386,3 +386,55 @@ def test_the_bound_hides_nothing(
             assert realign(op, MACHINE, out_is_new=out_is_new).orders == found.orders, op
         moved += bool(found.orders)
     assert moved > 5
+
+
+def sum_of(spec: str, dtype: str, **sizes: int) -> TensorOp:
+    """A sum of one array in C order into another one."""
+    source, target = spec.split("->")
+    steps = [
+        {k: prod(sizes[x] for x in term[i + 1 :]) for i, k in enumerate(term)}
+        for term in (source, target)
+    ]
+    dimensions = tuple(
+        Dimension(
+            DimType.C if k in target else DimType.K,
+            sizes[k],
+            (steps[0][k], steps[1].get(k, 0)),
+            name=k,
+        )
+        for k in source
+    )
+    return TensorOp((Tensor("in0", dtype), Tensor("out", dtype)), dimensions, Primitive.SUM)
+
+
+def test_a_sum_is_stored_as_it_is_read_and_its_order_changed_last() -> None:
+    sizes = {"a": 60, "b": 58, "c": 59}
+    parts = realign(sum_of("abc->cb", "complex64", **sizes), MACHINE)
+    assert names(parts, 1) == "bc" and not parts.links(MACHINE)
+    assert parts.cycles < parts.as_it_lies
+    for spec in ("abc->bc", "abc->ab", "abc->ba", "abc->c", "abc->"):  # as it lies, or along rows
+        assert not realign(sum_of(spec, "complex64", **sizes), MACHINE).orders, spec
+    small = sum_of("abc->cb", "float32", a=4, b=5, c=6)
+    assert not realign(small, MACHINE).orders
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "int8", "bool", "float16"])
+@pytest.mark.parametrize("beta", [None, 2])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sums_into_any_order(dtype: str, beta: int | None, threads: int) -> None:
+    rng = np.random.default_rng(3)
+    kind = numpy_dtype(dtype)
+    for spec in ("abc->cb", "abcd->dcb", "abcd->dbc", "acbd->dcb", "bcad->dc"):
+        sizes = dict(zip("abcd", rng.integers(3, 40, 4).tolist(), strict=True))
+        source, target = spec.split("->")
+        array = rng.integers(0, 2, [sizes[k] for k in source]).astype(kind)
+        out = rng.integers(0, 2, [sizes[k] for k in target]).astype(kind)
+        expected = np.einsum(spec, array.astype("int64" if kind.kind != "c" else kind))
+        if kind.kind == "b":
+            expected = expected > 0
+        if beta is not None and kind.kind != "b":
+            expected = expected + beta * out.astype(expected.dtype)
+        scale = {} if beta is None or kind.kind == "b" else {"beta": beta}
+        result = tensorop.einsum(spec, array, out=out, threads=threads, **scale)
+        assert result is out
+        np.testing.assert_array_equal(out, expected.astype(kind))
