@@ -3,8 +3,9 @@
 Compiled code is not kept on disk, so that tests run what the generators write now (test_store.py
 tests the keeping).
 
-The hypothesis profile "few" is for runs that only look whether something works at all: the other
-instruction sets (test_targets.py).
+No example has a deadline: whichever comes first has its kernels compiled, on a machine that others
+use. The hypothesis profile "few" is for runs that only look whether something works at all: the
+other instruction sets (test_targets.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import pytest
 from hypothesis import settings
 
 os.environ["TENSOROP_CACHE"] = "0"
-settings.register_profile("few", max_examples=10)
+settings.register_profile("usual", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=10)
+settings.load_profile("usual")
 
 GOLDEN = Path(__file__).parent / "golden"
 

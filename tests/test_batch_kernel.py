@@ -527,7 +527,7 @@ def touch_tables(bound: Bound, kernels: Sequence[Kernel]) -> list[NDArray[np.int
     return [at(words[TouchWord.TABLE])[: words[TouchWord.ROWS]] for words in found]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 300), st.sampled_from([4, 12, 64, 200]))
 def test_asking_changes_nothing(count: int, step: int) -> None:
     """Also at addresses that nobody may read."""

@@ -100,7 +100,7 @@ def by_share(rows: list[tuple[int, ...]]) -> dict[int, list[tuple[int, ...]]]:
     return dict(shares)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(bodies, sizes)
 def test_driver_alone_runs_what_the_nodes_mean(
     body: tuple[Step, ...], sizes: dict[int, int]
@@ -117,7 +117,7 @@ def test_driver_alone_runs_what_the_nodes_mean(
     assert (frame == before).all(), "the driver left the frame changed"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(without_regions, sizes)
 def test_the_driver_in_python_runs_what_the_nodes_mean(
     body: tuple[Step, ...], sizes: dict[int, int]
@@ -132,7 +132,7 @@ def test_the_driver_in_python_runs_what_the_nodes_mean(
     assert (frame == before).all(), "it left the frame changed"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(regions(bodies), sizes, st.integers(1, 3))
 def test_team_runs_what_the_nodes_mean(region: Region, sizes: dict[int, int], workers: int) -> None:
     team = entry.machine().team

@@ -35,13 +35,13 @@ def check(case: Case, threads: int) -> None:
     assert_right(case.op, case.operands, operands[-1], case.alpha, case.beta, case.bias)
 
 
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=PATIENT)
+@settings(max_examples=examples(300), suppress_health_check=PATIENT)
 @given(cases(dtypes=COMMON_DTYPES), st.integers(1, 3))
 def test_any_operation(case: Case, threads: int) -> None:
     check(case, threads)
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=PATIENT)
+@settings(max_examples=examples(150), suppress_health_check=PATIENT)
 @given(cases(kinds=["contraction"]), st.integers(1, 3))
 def test_any_contraction_in_any_dtype(case: Case, threads: int) -> None:
     check(case, threads)

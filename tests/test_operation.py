@@ -161,7 +161,7 @@ def test_half_sums_are_rounded_once_whatever_their_loops() -> None:
     assert out[0] == np.float16(30 * np.float64(x[0]))
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 @given(strategies.cases(scalars=False, conjugates=False))
 def test_any_operation_as_written(case: Case) -> None:
     """Random operations, through the primitive that `identify` finds and by the optimizer."""

@@ -25,7 +25,7 @@ from tests.strategies import Case
 from tests.tolerance import Operand, assert_right
 
 T, E = DimType, ExecType
-PROPERTY = settings(max_examples=100, deadline=None)
+PROPERTY = settings(max_examples=100)
 DTYPES = ("float32", "float64", "complex64", "int32", "uint8", "bool", "bfloat16")
 
 

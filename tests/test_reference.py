@@ -95,7 +95,7 @@ def plain_loops(case: Case, out: np.ndarray) -> None:
         out[case.operands[-1].base + offset] = wrap(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(strategies.cases(dtypes=("int8", "int32", "uint16", "int64")))
 def test_integers_equal_plain_loops(case: Case) -> None:
     operands = case.fresh()
@@ -107,7 +107,7 @@ def test_integers_equal_plain_loops(case: Case) -> None:
     np.testing.assert_array_equal(operands[-1].buffer, expected)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(strategies.cases())
 def test_every_dtype_is_within_tolerance_of_higher_precision(case: Case) -> None:
     operands = case.fresh()
