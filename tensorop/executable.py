@@ -76,8 +76,8 @@ class Planner(Protocol):
         """As `Runnable.note`."""
 
     @property
-    def scaled(self) -> Runnable:
-        """What runs the operation with an alpha or a beta, where no stage takes them."""
+    def scaled(self) -> Runnable | None:
+        """What runs the operation with an alpha or a beta; None where a stage takes them."""
 
 
 class Single(NamedTuple):
@@ -166,7 +166,9 @@ class Executable:
                 return
             self._check_scalars(alpha, beta)
             if not any(stage.scaled for stage in stages) and (alpha != 1 or beta != 0):
-                self._planner.scaled.run(arrays, alpha, beta, bias)
+                apart = self._planner.scaled
+                assert apart is not None
+                apart.run(arrays, alpha, beta, bias)
                 return
             words = self._adds if alpha == beta == 1 else _scalars(alpha, beta, self._scalar)
         operands: list[Any] = [*arrays, 0 if bias is None else bias, 0]

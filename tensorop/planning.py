@@ -48,6 +48,7 @@ class Planned:
     """
 
     note = ""
+    scaled: Runnable | None = None  # the main stage takes alpha and beta
 
     def __init__(self, op: TensorOp, optimize: bool = True, choice: Choice = MODEL) -> None:
         self.op, self._optimize, self._choice = op, optimize, choice
@@ -68,11 +69,6 @@ class Planned:
     def of(self, op: TensorOp) -> Planned:
         """As `Planner.of`."""
         return Planned(op, self._optimize, self._choice)
-
-    @property
-    def scaled(self) -> Runnable:
-        """As `Planner.scaled`: the main stage takes them."""
-        raise NotImplementedError
 
     def _plan(self, threads: int) -> tuple[pipeline.Stage, ...]:
         planned = self._planned.get(threads)

@@ -97,7 +97,7 @@ class _Kept:
         return self._optimizer().note
 
     @property
-    def scaled(self) -> Runnable:
+    def scaled(self) -> Runnable | None:
         """As `Planner.scaled`."""
         return self._optimizer().scaled
 

@@ -75,7 +75,9 @@ class Numpy(Library):
             ways.append(self._einsum(spec, operands, out, False))
         if (axes := matrix_axes(spec)) is not None:
             ways.append(self._matmul(axes, operands, out))
-        self.new, self.into = ways[0] if len(ways) == 1 else min(ways, key=lambda w: best(w[0]))
+        self.new, self.into = (
+            ways[0] if len(ways) == 1 else min(ways, key=lambda w: least_time(w[0]))
+        )
 
     @staticmethod
     def _einsum(spec: str, operands: list[Array], out: Array, optimize: bool) -> Way:
@@ -301,7 +303,7 @@ def timed(call: Callable[[], object], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def best(call: Callable[[], object]) -> float:
+def least_time(call: Callable[[], object]) -> float:
     """Seconds of a call, the least of a few."""
     return min(timed(call, 1) for _ in range(3))
 
