@@ -24,6 +24,7 @@ import numpy as np
 from tensorop import plans, tuning_store
 from tensorop.ir import CONTRACTIONS, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.entry import machine
 from tensorop.optimizer.choice import DECISIONS, MODEL, Choice, alternatives
 from tensorop.optimizer.fuse import fused
 from tensorop.optimizer.groups import narrows
@@ -59,8 +60,8 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     """The executable of an operation as a search found it best: now, or at an earlier time."""
     if not worthwhile(op):
         return plans.plan_for(op, threads)
-    count, machine = threads or get_num_threads(), host_machine()
-    choice = tuning_store.load(normalise(op).op, count, machine)
+    count = threads or get_num_threads()
+    choice = tuning_store.load(normalise(op).op, count, host_machine())
     if choice is None:
         choice = tune(op, count).choice
     return executable_of(op, threads, plans.plan_for, choice=choice)
@@ -88,10 +89,10 @@ def tune(op: TensorOp, threads: int, seconds: float = SECONDS) -> Found:
     seconds : float
         After which no further decision is begun.
     """
-    op, machine = normalise(op).op, host_machine()
+    op = normalise(op).op
     found = Search(op, threads).run(seconds)
     facts = {"milliseconds": found.seconds * 1e3, "model's milliseconds": found.model_seconds * 1e3}
-    tuning_store.save(op, threads, machine, found.choice, facts)
+    tuning_store.save(op, threads, host_machine(), found.choice, facts)
     return found
 
 
@@ -99,6 +100,7 @@ class Search:
     """The search for one normalised operation."""
 
     def __init__(self, op: TensorOp, threads: int) -> None:
+        machine()  # what is timed is neither a draft nor run by Python
         self.op, self.threads, self.machine = op, threads, host_machine()
         self.times: dict[Choice, float] = {}
         self.arrays = [self._operand(t) for t in range(len(op.tensors))]

@@ -257,6 +257,21 @@ def test_a_process_that_is_killed_leaves_a_promise_and_the_next_one_makes_no_dra
     assert not (tmp_path / "promise").exists()
 
 
+def test_a_search_times_no_drafts(tmp_path: Path) -> None:
+    """Nor plans that Python runs."""
+    program = (
+        "from tensorop.tuning import Search\n"
+        "state = lambda: (len(drafts._unfinished), entry.loaded() is None)\n"
+        "right()\n"
+        "seen = [state()]\n"
+        "measure = Search.measure\n"
+        "Search.measure = lambda *of: (seen.append(state()), measure(*of))[1]\n"
+        "tensorop.einsum('ij,jk->ik', a[:60], b[:, :40], tune=True)\n"
+        "print(seen[:2])"
+    )
+    assert run(program, tmp_path) == "[(1, True), (0, False)]\n"
+
+
 def test_who_drafts_keeps_the_promise(tmp_path: Path) -> None:
     assert run("print(right(), len(drafts._unfinished))", tmp_path) == "True 1\n"
     assert not (tmp_path / "promise").exists()
