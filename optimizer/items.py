@@ -75,7 +75,7 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
     body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
     along = max(1, min(x.size, call_work(machine, element(op.dtype)) // (m.size * n.size * k.size)))
     asked, block = touch_block(op, machine)
-    if asked == x:
+    if asked == x and block:
         along = min(along, block)
         asks = (c for c in touches(op, x, machine) if not (past and c.tensors == (op.out,)))
         body = (*asks, *body)

@@ -2,7 +2,7 @@
 
 Where the batch index is not the outermost of a tensor, an item of the batch lies in many short rows
 far apart, but those of neighbouring items go on where they end. So the loop over the batch is cut:
-as many items as L2 holds are asked for, in rows as long as all of them, then used one by one.
+some items are asked for, in rows as long as all of them, then used one by one.
 
     for b in blocks:  touch in0, in1, out;  for b of the block: (what the schedule was)
 """
@@ -17,9 +17,12 @@ from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.transfer import MEMORY, level_of
 from tensorop.schedule import Call, Loop, Schedule, Step
 
 LONG = 2048  # bytes of a row that the hardware asks ahead in by itself
+ROW = 512  # bytes of a row that are asked for at a time
+WORK = 2048  # multiply-adds of vectors that are worth a call for each tensor
 STREAMS = 1.5  # times as many rows as it follows at a time before asking pays
 
 
@@ -56,19 +59,26 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
 
 @lru_cache(maxsize=256)  # estimates and passes ask about the same operation
 def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
-    """The batch dimension along which to ask, and how many of its items L2 holds half of."""
+    """The batch dimension along which to ask, and for how many of its items at a time: so few that
+    the core is still multiplying those before while they come, at most half of what L2 holds. None
+    at all, 0, where L3 holds the operation: rows come soon enough."""
     nearest = _nearest(op)
     if nearest is None or len(op.tensors) != 3:
         return None, 0
     item = item_bytes(op)
     block = min(nearest.size, machine.l2 // 2 // item)
-    if item * op.size_of(DimType.C) <= machine.l2 or block < 2:
+    held = item * op.size_of(DimType.C)
+    if held <= machine.l2 or block < 2:
         return None, 0
     asked = touches(op, nearest, machine)
-    longest = max((_step(op, t, nearest) for call in asked for t in call.tensors), default=0)
-    if longest * block < LONG:
+    steps = [_step(op, t, nearest) for call in asked for t in call.tensors]
+    if max(steps, default=0) * block < LONG:
         return None, 0
-    return nearest, block
+    if level_of(held, machine) < MEMORY:
+        return nearest, 0
+    each = prod(op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    worth = WORK * machine.lanes(op.dtype) // each
+    return nearest, min(block, max(2, ROW // min(steps), worth))
 
 
 def touches(op: TensorOp, dimension: Dimension, machine: Machine) -> tuple[Call, ...]:
