@@ -13,7 +13,7 @@ Multiplication", ACM TOMS 44 (2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -52,6 +52,7 @@ COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Pyt
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
+FEWER = 0.9  # of the estimate with more tensors moved: one with fewer hardly ever stays under it
 
 
 class Realigned(NamedTuple):
@@ -233,22 +234,46 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     movable = range(len(op.tensors)) if may_copy else (op.out,)
     surely = cycles(joined, machine, True)
     chosen, least, copying = as_given, surely, _copying(machine)
+    estimates: list[tuple[ItemsView[int, Order], float]] = []
     for short in _candidates(joined, movable):
         orders = short.orders
         if joined is not op:
             orders = {t: tuple([i for j in order for i in parts[j]]) for t, order in orders.items()}
         candidate = Realigned(op, orders)
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
+        own = candidate._replace(orders={t: orders[t] for t in copied})
         limit = min(least, GAIN * as_it_lies if copied else FREE * surely)
-        if _begun(candidate, copied, machine) + bound >= limit:
+        price = _begun(own, machine)
+        if price + bound >= limit:
             continue
-        price = _begun(candidate, copied, machine) + copying(short, copied)
-        if price + bound >= limit or not (out_is_new or candidate.fits(machine)):
+        price += copying(short, copied)
+        moved = short.orders.items()
+        floor = max([FEWER * main for more, main in estimates if moved <= more], default=bound)
+        if price + max(floor, bound) >= limit or not own.fits(machine):
             continue
-        price += cycles(short.main(), machine, True) + candidate.read_again(machine)
-        if price < limit:
-            chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
+        main = cycles(short.main(), machine, True) + candidate.read_again(machine)
+        estimates.append((moved, main))
+        if price + main < limit:
+            least = price + main
+            chosen = candidate._replace(cycles=least, as_it_lies=as_it_lies)
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
+
+
+def settled(parts: Realigned, machine: Machine) -> Realigned:
+    """What is left to be moved once a new out is made as it is to lie."""
+    op, out = parts.op, parts.op.out
+    if out not in parts.orders:
+        return parts
+    pairs = zip(op.dimensions, parts.strides(out), strict=True)
+    dims = [d.stepping((*d.strides[:-1], step)) for d, step in pairs]
+    made = normalised(op.with_dimensions(tuple(dims)))
+    as_it_lies = cycles(_joined(made)[0], machine)
+    inputs = {t: order for t, order in parts.orders.items() if t != out}
+    if not inputs or parts.cycles >= GAIN * as_it_lies:
+        return Realigned(made, cycles=as_it_lies)
+    at = {id(d): i for i, d in enumerate(made.dimensions)}
+    orders = {t: tuple([at[id(dims[i])] for i in order]) for t, order in inputs.items()}
+    return Realigned(made, orders, parts.cycles, as_it_lies)
 
 
 def _summed(op: TensorOp, machine: Machine) -> Realigned:
@@ -264,7 +289,7 @@ def _summed(op: TensorOp, machine: Machine) -> Realigned:
         return as_given
     joined = op.with_dimensions(fused(dims)[0])
     as_it_lies = cycles(joined, machine)
-    price = _begun(candidate, (out,), machine) + cycles(candidate.copy(out), machine)
+    price = _begun(candidate, machine) + cycles(candidate.copy(out), machine)
     price += cycles(candidate.main(), machine)
     if price >= GAIN * as_it_lies:
         return as_given
@@ -309,8 +334,7 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
 
     def price(candidate: Realigned) -> float:
         main = cycles(candidate.main(), machine, True) + candidate.read_again(machine)
-        copied = candidate.orders
-        return _begun(candidate, copied, machine) + copying(candidate, copied) + main
+        return _begun(candidate, machine) + copying(candidate, candidate.orders) + main
 
     fitting = sorted(
         (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)), key=price
@@ -335,10 +359,10 @@ def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:
     return price
 
 
-def _begun(candidate: Realigned, copied: Collection[int], machine: Machine) -> float:
-    """Cycles of copying some tensors of a candidate, whatever is moved; the others are new."""
-    own = candidate._replace(orders={t: candidate.orders[t] for t in copied})
-    return len(copied) * (LINK if own.links(machine) else COPY) if copied else 0.0
+def _begun(candidate: Realigned, machine: Machine) -> float:
+    """Cycles of the copies of a candidate, whatever they move."""
+    copies = len(candidate.orders)
+    return copies * (LINK if candidate.links(machine) else COPY) if copies else 0.0
 
 
 def _keeps_out(op: TensorOp) -> bool:

@@ -28,7 +28,7 @@ from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.pipeline import plan_stages
-from tensorop.optimizer.realign import Realigned, moved, realign
+from tensorop.optimizer.realign import Realigned, moved, realign, settled
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tensorop.schedule import Schedule
@@ -159,7 +159,8 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and positions of the
     dimensions of out, outermost first, where it had better have another order than it has."""
     parts = realign(op, host_machine(), out_is_new=True)
-    _into_new(op)[:] = [parts]
+    left = settled(parts, host_machine())
+    _into_new(left.op)[:] = [left]
     order = parts.orders.get(op.out, ())
     dims = normalised(op).dimensions if order else ()
     at = {id(d): i for i, d in enumerate(op.dimensions)}
@@ -218,15 +219,15 @@ def _as_it_lies(
 
 @lru_cache(maxsize=RECENT)
 def _into_new(op: TensorOp) -> list[Realigned]:
-    """Which tensors had better be moved if out is a new array, in any order, where a preferred
-    order was asked for."""
+    """Which tensors of a normalised operation had better be moved, where a preferred order was
+    asked for, and out is in that order."""
     return []
 
 
 def _realigned(op: TensorOp) -> Realigned:
-    """Which tensors had better be moved: none where none is even if moving out costs nothing."""
-    known = _into_new(op)
-    return known[0] if known and not known[0].orders else realign(op, host_machine())
+    """Which tensors had better be moved."""
+    known = _into_new(normalised(op))
+    return known[0] if known else realign(op, host_machine())
 
 
 def forget() -> None:
