@@ -52,7 +52,7 @@ class Layouts:
                 yield partial(plan, DimType.N)
             if self._has_lanes():
                 yield self._as_lanes
-        yield from (partial(self._like, leader) for leader in range(len(self._steps)))
+        yield from (partial(self.like, leader) for leader in range(len(self._steps)))
 
     def _as_matrices(self, last: DimType, tensor: int) -> Order:
         """The batch outermost, then one side after the other: of out the one that is to be fastest
@@ -97,8 +97,8 @@ class Layouts:
 
         return tuple(sorted(self._own[tensor], key=key))
 
-    def _like(self, leader: int, tensor: int) -> Order:
-        """As the leader lies; what it does not have is outermost."""
+    def like(self, leader: int, tensor: int) -> Order:
+        """The order of a tensor as the leader lies; what it does not have is outermost."""
         steps = self._steps[leader]
         has = [i for i in self._own[tensor] if steps[i]]
         lacks = [i for i in self._own[tensor] if not steps[i]]

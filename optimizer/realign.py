@@ -52,6 +52,7 @@ COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Pyt
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
+UNSURE = 1.5  # times the estimate of loops that nothing else speaks for, that another may take
 FEWER = 0.9  # of the estimate with more tensors moved: one with fewer hardly ever stays under it
 
 
@@ -233,6 +234,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given._replace(cycles=as_it_lies)
     movable = range(len(op.tensors)) if may_copy else (op.out,)
     surely = cycles(joined, machine, True)
+    free = min(FREE * surely, UNSURE * as_it_lies)
     chosen, least, copying = as_given, surely, _copying(machine)
     estimates: list[tuple[ItemsView[int, Order], float]] = []
     for short in _candidates(joined, movable):
@@ -242,7 +244,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         candidate = Realigned(op, orders)
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         own = candidate._replace(orders={t: orders[t] for t in copied})
-        limit = min(least, GAIN * as_it_lies if copied else FREE * surely)
+        limit = min(least, GAIN * as_it_lies if copied else free)
         price = _begun(own, machine)
         if price + bound >= limit:
             continue
@@ -251,7 +253,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         floor = max([FEWER * main for more, main in estimates if moved <= more], default=bound)
         if price + max(floor, bound) >= limit or not own.fits(machine):
             continue
-        main = cycles(short.main(), machine, True) + candidate.read_again(machine)
+        main = cycles(short.main(), machine, True) + own.read_again(machine)
         estimates.append((moved, main))
         if price + main < limit:
             least = price + main
@@ -260,20 +262,32 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
 
 
 def settled(parts: Realigned, machine: Machine) -> Realigned:
-    """What is left to be moved once a new out is made as it is to lie."""
+    """What of the inputs to move once a new out is made in the order that `realign` has found: what
+    that would move with it, or what had better lie as out then does."""
     op, out = parts.op, parts.op.out
     if out not in parts.orders:
         return parts
     pairs = zip(op.dimensions, parts.strides(out), strict=True)
     dims = [d.stepping((*d.strides[:-1], step)) for d, step in pairs]
     made = normalised(op.with_dimensions(tuple(dims)))
-    as_it_lies = cycles(_joined(made)[0], machine)
-    inputs = {t: order for t, order in parts.orders.items() if t != out}
-    if not inputs or parts.cycles >= GAIN * as_it_lies:
-        return Realigned(made, cycles=as_it_lies)
     at = {id(d): i for i, d in enumerate(made.dimensions)}
-    orders = {t: tuple([at[id(dims[i])] for i in order]) for t, order in inputs.items()}
-    return Realigned(made, orders, parts.cycles, as_it_lies)
+    layouts, inputs = Layouts(made), range(out)
+    found = {
+        t: tuple([at[id(dims[i])] for i in parts.orders[t]]) for t in inputs if t in parts.orders
+    }
+    like = {t: layouts.like(out, t) for t in inputs}
+    like = {t: order for t, order in like.items() if order != layouts.lies(t)}
+    as_it_lies, copying = cycles(_joined(made)[0], machine), _copying(machine)
+    chosen, least = Realigned(made, cycles=as_it_lies), GAIN * as_it_lies
+    for orders in (found, like, *[{t: order} for t, order in like.items()]):
+        candidate = Realigned(made, orders)
+        if not orders or not candidate.fits(machine):
+            continue
+        price = _begun(candidate, machine) + copying(candidate, orders)
+        price += cycles(candidate.main(), machine, True) + candidate.read_again(machine)
+        if price < least:
+            chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
+    return chosen
 
 
 def _summed(op: TensorOp, machine: Machine) -> Realigned:
