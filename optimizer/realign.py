@@ -297,7 +297,7 @@ def _summed(op: TensorOp, machine: Machine) -> Realigned:
     dims, lies = op.dimensions, layouts.lies(0) or ()
     if _keeps_out(op) or not lies or not dims[lies[-1]].strides[out]:
         return as_given
-    order = tuple(i for i in lies if dims[i].strides[out])
+    order = layouts.like(0, out)
     candidate = Realigned(op, {out: order})
     if order == layouts.lies(out) or not candidate.fits(machine):
         return as_given

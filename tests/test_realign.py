@@ -418,16 +418,29 @@ def test_a_sum_is_stored_as_it_is_read_and_its_order_changed_last() -> None:
     assert not realign(small, MACHINE).orders
 
 
+@pytest.mark.parametrize("beta", [None, -1.5])
+def test_a_sum_of_an_input_that_repeats_goes_through_all_of_out(beta: float | None) -> None:
+    rng = np.random.default_rng(5)
+    array = np.broadcast_to(rng.standard_normal((3, 130, 32)) + 0j, (16, 3, 130, 32))
+    out = rng.standard_normal((32, 16)) + 1j
+    expected = np.einsum("cdab->bc", array) + (beta or 0) * out
+    tensorop.einsum("cdab->bc", array, out=out, **({} if beta is None else {"beta": beta}))
+    np.testing.assert_allclose(out, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "int8", "bool", "float16"])
 @pytest.mark.parametrize("beta", [None, 2])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_sums_into_any_order(dtype: str, beta: int | None, threads: int) -> None:
+@pytest.mark.parametrize("repeated", ["", "b", "c"])
+def test_sums_into_any_order(dtype: str, beta: int | None, threads: int, repeated: str) -> None:
     rng = np.random.default_rng(3)
     kind = numpy_dtype(dtype)
     for spec in ("abc->cb", "abcd->dcb", "abcd->dbc", "acbd->dcb", "bcad->dc"):
         sizes = dict(zip("abcd", rng.integers(3, 40, 4).tolist(), strict=True))
         source, target = spec.split("->")
-        array = rng.integers(0, 2, [sizes[k] for k in source]).astype(kind)
+        stored = [1 if k == repeated else sizes[k] for k in source]
+        array = rng.integers(0, 2, stored).astype(kind)
+        array = np.broadcast_to(array, [sizes[k] for k in source])
         out = rng.integers(0, 2, [sizes[k] for k in target]).astype(kind)
         expected = np.einsum(spec, array.astype("int64" if kind.kind != "c" else kind))
         if kind.kind == "b":
