@@ -61,14 +61,14 @@ def draw(rng: np.random.Generator, dtypes: tuple[str, ...] | None = None) -> Cal
     """A random call."""
     name = str(rng.choice(dtypes if dtypes else FLOATS * 4 + OTHERS))
     large = rng.random() < 0.02
-    count = int(rng.choice([1, 2, 2, 2, 2, 2, 2, 3]))
+    count = int(rng.choice([1, 1, 2, 2, 2, 2, 2, 3]))
     terms, output, sizes = _spec(rng, count, LARGE_POINTS if large else POINTS)
     operands = [_operand(rng, [sizes[label] for label in term], name) for term in terms]
     call = Call(",".join(terms) + "->" + output, operands)
     if rng.random() < 0.2:
         call.options["threads"] = int(rng.integers(1, 4))
     shape = [sizes[label] for label in output]
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         call.options["out"] = _operand(rng, shape, name, out=True)
         if rng.random() < 0.5:
             call.options["beta"] = _scalar(rng, name)
@@ -121,9 +121,9 @@ def _operand(rng: np.random.Generator, shape: list[int], name: str, *, out: bool
         moved[...] = base
         base = moved
     view = base.transpose(np.argsort(axes))[(*(slice(None, None, s) for s in steps), ...)]
-    if not out and view.ndim and rng.random() < 0.1:
-        axis = int(rng.integers(view.ndim))
-        first = view[tuple(slice(0, 1) if i == axis else slice(None) for i in range(view.ndim))]
+    if not out and view.ndim and rng.random() < 0.2:
+        axes = rng.choice(view.ndim, int(rng.integers(1, 3)))
+        first = view[tuple(slice(0, 1) if i in axes else slice(None) for i in range(view.ndim))]
         view = np.broadcast_to(first, view.shape)
     return view
 
