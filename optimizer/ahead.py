@@ -37,7 +37,8 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
         count = sides[0].size * sides[1].size
         reach = max(abs(d.strides[tensor]) * d.size for d in sides)
         fits = PAGE < count * element(op.dtype).size <= machine.l2 // 2
-        moves = op.reached(tensor) > count and reach <= DENSE * count
+        forward = all(d.strides[tensor] >= 0 for d in sides)  # lines are counted from the first
+        moves = forward and op.reached(tensor) > count and reach <= DENSE * count
         follows = tensor < 2 or asked == tensor
         if follows and fits and moves and is_slow(op, tensor, partners.size, machine):
             asked = tensor + 1

@@ -204,3 +204,11 @@ def test_blocks_keep_the_vector_side_in_l2() -> None:
     assert m == SHORT_VECTORS
     assert LEAST_SUM <= k <= machine.l2 // 2 // (4 * m)
     assert of(100_000, 4, 1000) == (ROW_BYTES // 4, machine.streams)
+
+
+def test_parts_that_lie_backwards_are_not_asked_for() -> None:
+    a = np.broadcast_to(np.arange(109 * 4, dtype=np.float32).reshape(109, 4).T, (317, 4, 109))
+    b = np.ones((38, 109, 317), np.float32)[:, ::-1].transpose(1, 2, 0)
+    result = tensorop.einsum("adb,bac->cda", a, b, threads=1)
+    expected = np.einsum("adb,bac->cda", a.astype(float), b)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
