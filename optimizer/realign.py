@@ -249,12 +249,12 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         if price + bound >= limit:
             continue
         price += copying(short, copied)
-        moved = short.orders.items()
-        floor = max([FEWER * main for more, main in estimates if moved <= more], default=bound)
-        if price + max(floor, bound) >= limit or not own.fits(machine):
+        items = short.orders.items()
+        floors = [FEWER * main for more, main in estimates if items <= more]
+        if price + max([bound, *floors]) >= limit or not own.fits(machine):
             continue
         main = cycles(short.main(), machine, True) + own.read_again(machine)
-        estimates.append((moved, main))
+        estimates.append((items, main))
         if price + main < limit:
             least = price + main
             chosen = candidate._replace(cycles=least, as_it_lies=as_it_lies)
@@ -277,16 +277,12 @@ def settled(parts: Realigned, machine: Machine) -> Realigned:
     }
     like = {t: layouts.like(out, t) for t in inputs}
     like = {t: order for t, order in like.items() if order != layouts.lies(t)}
-    as_it_lies, copying = cycles(_joined(made)[0], machine), _copying(machine)
+    as_it_lies, price = cycles(_joined(made)[0], machine), _pricing(machine)
     chosen, least = Realigned(made, cycles=as_it_lies), GAIN * as_it_lies
     for orders in (found, like, *[{t: order} for t, order in like.items()]):
         candidate = Realigned(made, orders)
-        if not orders or not candidate.fits(machine):
-            continue
-        price = _begun(candidate, machine) + copying(candidate, orders)
-        price += cycles(candidate.main(), machine, True) + candidate.read_again(machine)
-        if price < least:
-            chosen, least = candidate._replace(cycles=price, as_it_lies=as_it_lies), price
+        if orders and candidate.fits(machine) and (total := price(candidate)) < least:
+            chosen, least = candidate._replace(cycles=total, as_it_lies=as_it_lies), total
     return chosen
 
 
@@ -344,16 +340,22 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
     if op.main not in CONTRACTIONS or len(op.tensors) != 3:
         return [()]
 
+    fitting = sorted(
+        (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)),
+        key=_pricing(machine),
+    )
+    return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
+
+
+def _pricing(machine: Machine) -> Callable[[Realigned], float]:
+    """Cycles of candidates of an operation, whatever they move being copied."""
     copying = _copying(machine)
 
     def price(candidate: Realigned) -> float:
         main = cycles(candidate.main(), machine, True) + candidate.read_again(machine)
         return _begun(candidate, machine) + copying(candidate, candidate.orders) + main
 
-    fitting = sorted(
-        (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)), key=price
-    )
-    return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
+    return price
 
 
 def _copying(machine: Machine) -> Callable[[Realigned, Collection[int]], float]:

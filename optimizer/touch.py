@@ -60,8 +60,8 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
 @lru_cache(maxsize=256)  # estimates and passes ask about the same operation
 def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     """The batch dimension along which to ask, and for how many of its items at a time: so few that
-    the core is still multiplying those before while they come, at most half of what L2 holds. None
-    at all, 0, where L3 holds the operation: rows come soon enough."""
+    the core is still multiplying those before while they come, at most half of what L2 holds. Of 0
+    where L3 holds the operation: its rows come soon enough without."""
     nearest = _nearest(op)
     if nearest is None or len(op.tensors) != 3:
         return None, 0

@@ -24,7 +24,7 @@ OTHERS = (
     "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
     "float16", "bfloat16", "longdouble", "clongdouble",
 )  # fmt: skip
-SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 24, 31, 32, 33, 48, 50, 65, 100, 130)
+SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 24, 31, 32, 33, 48, 50, 65, 100, 130, 317)
 WIDER = {
     "float16": "float64", "bfloat16": "float64", "float32": "float64", "float64": "longdouble",
     "complex64": "complex128", "complex128": "clongdouble",
