@@ -252,7 +252,7 @@ def test_a_new_result_is_planned_by_the_search_that_found_its_order() -> None:
     assert ordered > 10 and moved > 5
 
 
-def test_the_order_of_a_new_result_takes_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_new_result_moves_is_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = (np.ones(shape, np.float32) for shape in ((31, 32, 142, 2, 5), (2, 2, 31, 2, 142)))
     searched = []
 
