@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tensorop.__main__ import main
+from tensorop.bench import charts
 from tensorop.bench.document import document, ratio_of, title
 
 
@@ -76,6 +78,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     files = sorted(charts.glob("*.png"))
     assert len(files) == 2 and all(f"charts/{f.name}" in text for f in files)
+
+
+def test_every_dtype_and_count_of_threads_looks_its_own() -> None:
+    dtypes, threads = ("complex64", "float32", "float64", "int32"), (1, 2)
+    rows = [row("a", 1.0, threads=n) | {"dtype": d} for d in dtypes for n in threads]
+    roofs = {str(n): {"peak": n * 1e11, "copy": 1e10} for n in threads}
+    axes = Mock()
+    charts._roofline(axes, run(*rows, roofs=roofs))
+    series = [call for call in axes.plot.call_args_list if "label" in call.kwargs]
+    looks = {(call.args[2], call.kwargs["color"]) for call in series}
+    assert {call.kwargs["label"] for call in series} == {
+        f"{d}, {n} thr" for d in dtypes for n in threads
+    }
+    assert len(looks) == len(series) == 8
 
 
 def test_the_document_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

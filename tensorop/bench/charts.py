@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from tensorop.bench.document import Run, file_name, ratio_of, title
 
 BLUE, ORANGE, GREY = "#3465a4", "#e07b00", "#888888"
+COLOURS = BLUE, ORANGE, "#2e8b57", "#8b3a8b"  # of dtypes; MARKS: of counts of threads
+MARKS = "o", "x", "+"
 
 
 def draw(runs: Sequence[Run], folder: Path) -> None:
@@ -56,20 +59,22 @@ def _ticks(ratios: Sequence[float]) -> list[float]:
 def _roofline(axes: Any, run: Run) -> None:
     """Rates over operations a byte, below what arithmetic and memory allow."""
     shown = [row for row in run["rows"] if row["flops"]]
-    for threads, roofs in run["roofs"].items():
+    dtypes = sorted({row["dtype"] for row in shown})
+    for (threads, roofs), mark in zip(run["roofs"].items(), cycle(MARKS), strict=False):
         peak, copy = roofs["peak"] / 1e9, roofs["copy"] / 1e9
         knee = peak / copy
         span = [knee / 400, knee, knee * 30]
         axes.plot(span, [min(peak, copy * x) for x in span], color=GREY, linewidth=1)
         mine = [row for row in shown if str(row["threads"]) == str(threads)]
-        for dtype, colour in zip(
-            sorted({row["dtype"] for row in mine}), (BLUE, ORANGE), strict=False
-        ):
+        for dtype, colour in zip(dtypes, cycle(COLOURS), strict=False):
             points = [row for row in mine if row["dtype"] == dtype]
+            if not points:
+                continue
             axes.plot(
                 [row["flops"] / row["moved"] for row in points],
                 [row["flops"] / row["seconds_median"] / 1e9 for row in points],
-                ".",
+                mark,
+                markersize=4,
                 color=colour,
                 label=f"{dtype}, {threads} thr",
             )
