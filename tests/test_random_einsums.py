@@ -46,6 +46,19 @@ def test_random_calls_from_many_threads_at_once() -> None:
             done.result()
 
 
+def test_halves_beyond_their_range_are_infinite_and_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large, small = np.full(300, 15, np.float16), np.full(300, 1, np.float16)
+    check(Call("i,i->", [large, large]))
+    check(Call("i,i->", [large, -large], {"alpha": -1.5}))
+    infinite = np.float16(np.inf)
+    for result, operand in ((-infinite, large), (infinite, small), (infinite, -large)):
+        monkeypatch.setattr(tensorop, "einsum", lambda *_, found=result, **__: found)
+        with pytest.raises(AssertionError, match="beyond bound"):
+            check(Call("i,i->", [large, operand], {"alpha": 1.0}))
+
+
 # Each with sizes that are no multiple of a vector or a tile.
 SPECS = {
     "matrix product": ("ij,jk->ik", {"i": 131, "j": 301, "k": 97}),
