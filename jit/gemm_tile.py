@@ -283,7 +283,9 @@ class TileProduct:
         if blocks is not None:
             values = self._blocks(values, blocks, depth, unroll, errand)
         elif self.turns or (errand is not None and unroll == 1):
-            values = self._segments(values, depth, max(UNROLL, unroll), errand)
+            # Two steps on vectors of different lengths are scheduled out of the registers.
+            least = UNROLL if len({of.lanes for of in self.vectors}) == 1 else 1
+            values = self._segments(values, depth, max(least, unroll), errand)
         else:
             if errand is not None:
                 errand(self.code.int(0), self.columns.columns)
