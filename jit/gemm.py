@@ -135,17 +135,10 @@ class _MacroKernel:
         rows = code.add(self.m, self.mr - 1) if kernel.left else self.m
         for size, tile in ((rows, self.mr), (self.n, kernel.columns)):
             turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
-        if kernel.a == "direct":
-            across, along = code.mul(self.n, self.b_column), code.mul(self.k, self.b_step)
-            b = (GemmWord.B_NEXT, self.b, code.max(across, along))
-            a = (GemmWord.A_NEXT, self.a, code.mul(self.k, self.a_step))
-            c = (GemmWord.C_NEXT, self.result.out, self.word(GemmWord.C_BYTES))
-            blocks = [
-                (code.at(address, self.word(word)), length)
-                for word, address, length in (a, b, c)[: kernel.asks]
-            ]
-            return Following(code, blocks, turns)
         records = code.pointer(code.descriptor, GemmWord.AHEAD)
+        if kernel.a == "direct":
+            operands = (self.a, self.b, self.result.out)[: kernel.asks]
+            return Following(code, records, operands, turns)
         return Ahead(code, records, kernel.asks, turns)
 
     def _full_panels(self, panels: Value) -> Value:

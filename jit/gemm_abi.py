@@ -38,10 +38,9 @@ class GemmWord(IntEnum):
     A_PANEL, B_PANEL: bytes between panels (packed). A_K, B_K: between steps of K (direct).
     A_M: between rows of A (gathered). B_N: between columns of B (direct).
     A_BR, B_BR: between batch-reduce blocks. C_M: between rows of C (store="strided").
-    AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks, packed operands).
-    A_NEXT, B_NEXT, C_NEXT: from this block of an operand, or of C, to one of the same size that is
-    asked for meanwhile (direct, asks; batch-reduce: a block of B without gaps, 0 for none).
-    C_BYTES: from the first to the last of such a block of C.
+    AHEAD: the records (`jit/gemm_ahead.py`) of what is asked for ahead (asks).
+    B_NEXT: from this block of B to one without gaps that is asked for meanwhile (batch-reduce; 0
+    for none).
     C_N_TABLE: offset of every column of C, by absolute position.
     C_M_CHUNKS, C_M_BEGIN: `tables.chunks` over the rows of C with the tile's rows as granule, by
     absolute position; a block starts at a multiple of them (not store="columns").
@@ -68,13 +67,10 @@ class GemmWord(IntEnum):
     C_M_TABLE = 13
     B_NEXT = 14
     AHEAD = 15
-    A_NEXT = 16
-    C_NEXT = 17
-    C_BYTES = 18
-    C_SLOT = 19
-    A_M = 20
-    C_M = 21
-    WORDS = 22
+    C_SLOT = 16
+    A_M = 17
+    C_M = 18
+    WORDS = 19
 
 
 class GemmKernel(NamedTuple):

@@ -5,7 +5,7 @@ product of panels also asks for the lines of what is packed next, some in every 
 over K, and packing finds them in L2. Lines that nobody reads afterwards cost a load slot each,
 nothing more: any address may be asked for.
 
-Operands that are read where they lie are asked for as the bytes of the next block (`Following`),
+Operands that are read where they lie are asked for as the rows of the next block (`Following`),
 those that are packed by their lines (`Ahead`): all sums of an offset along one axis and one along
 the other. Both are listed, without those in a line listed before; of the fast axis they lie side by
 side.
@@ -47,6 +47,20 @@ class AheadWord(IntEnum):
     SLOW_LINES = 5
     SLOW_COUNTS = 6
     WORDS = 7
+
+
+class NextWord(IntEnum):
+    """Record of an operand that is read where it lies. OFFSET: bytes from the block of a call to
+    that of the next one. STEP: from one row of a block to the next. TOGETHER: of so many blocks,
+    one behind the other, a row is asked for at once, but only every so many rows. BYTES: of a row
+    of all of them. LINES: of memory that are asked for."""
+
+    OFFSET = 0
+    STEP = 1
+    TOGETHER = 2
+    BYTES = 3
+    LINES = 4
+    WORDS = 5
 
 
 class Ahead:
@@ -149,23 +163,53 @@ class _Operand:
 
 
 class Following:
-    """The blocks of operands that the next call reads where they lie, given as (address, bytes),
-    asked for in about `turns` turns a call."""
+    """The blocks of operands that the next call reads where they lie, asked for in about `turns`
+    turns a call: of each operand its address, and the first of them has its record (`NextWord`) at
+    `records`, the others behind it."""
 
-    def __init__(self, code: Code, blocks: Sequence[tuple[Value, Value]], turns: Value) -> None:
-        self.code, self.state = code, code.stack(POINTER, len(blocks))  # how far it has been
-        each = code.mul(code.max(turns, 1), LINE)  # bytes, were it a line a turn
-        self._counts = []
-        for i, (address, length) in enumerate(blocks):
-            self._counts.append(code.builder.udiv(code.add(length, code.sub(each, 1)), each))
-            code.set_word(self.state, i, code.builder.ptrtoint(address, WORD))
+    def __init__(self, code: Code, records: Value, operands: Sequence[Value], turns: Value) -> None:
+        self._operands = [
+            _Rows(code, code.at(records, i * NextWord.WORDS * WORD_BYTES), operand, turns)
+            for i, operand in enumerate(operands)
+        ]
 
     def take_turn(self) -> None:
         """Ask for the next lines."""
-        code = self.code
-        for i, count in enumerate(self._counts):
-            first = code.pointer(self.state, i)
-            with code.loop(code.mul(count, LINE), step=LINE) as offset:
-                code.prefetch(code.at(first, offset), near=False)
-            beyond = code.at(first, code.mul(count, LINE))
-            code.set_word(self.state, i, code.builder.ptrtoint(beyond, WORD))
+        for operand in self._operands:
+            operand.take_turn()
+
+
+class _Rows:
+    """The lines of rows at equal distances; how far it has been is kept on the stack.
+
+    Memory is slow at short rows. So where blocks that follow one another lie side by side, a call
+    asks for a row of several of them at once, but for a part of the rows only: the next calls ask
+    for the others.
+    """
+
+    def __init__(self, code: Code, record: Value, operand: Value, turns: Value) -> None:
+        self.code, builder = code, code.builder
+        offset, step, together, self.bytes, lines = (
+            code.word(record, word) for word in range(NextWord.WORDS)
+        )
+        turns = code.max(turns, 1)
+        self.each = builder.udiv(code.add(lines, code.sub(turns, 1)), turns)
+        self.state = code.stack(WORD, 2)  # the row, and the offset in it
+        address = builder.ptrtoint(operand, WORD)
+        # Calls take turns at the rows, as the place of their block says.
+        turn = builder.urem(builder.udiv(address, code.max(offset, 1)), together)
+        self.step = code.mul(step, together)
+        code.set_word(self.state, 0, code.add(code.add(address, offset), code.mul(turn, step)))
+        code.set_word(self.state, 1, code.int(0))
+
+    def take_turn(self) -> None:
+        code, select = self.code, self.code.builder.select
+        with code.reduce(self.each, [code.word(self.state, i) for i in range(2)]) as carried:
+            row, offset = carried.values
+            code.prefetch(code.builder.inttoptr(code.add(row, offset), POINTER), near=False)
+            after = code.add(offset, LINE)
+            ends = code.builder.icmp_signed(">=", after, self.bytes)
+            following = select(ends, code.add(row, self.step), row)
+            carried.update([following, select(ends, code.int(0), after)])
+        for i, value in enumerate(carried.values):
+            code.set_word(self.state, i, value)

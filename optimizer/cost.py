@@ -18,7 +18,7 @@ from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
-from tensorop.optimizer.ahead import asked_as_it_lies, is_slow
+from tensorop.optimizer.ahead import is_slow, read_ahead
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
@@ -220,8 +220,7 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     memory += _alone_again(op, ceil(m / (2 * lanes)), machine)
     sides = [op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)]
     if all(len(dims) == 1 for dims in sides):
-        asked = asked_as_it_lies(op, [dims[0] for dims in sides], machine)
-        read = sum(bytes_of(op, t) for t in range(asked))
+        read = sum([bytes_of(op, t) for t in read_ahead(op, [d for (d,) in sides], machine)])
         memory -= HIDDEN * min(work, transfer(read, read, machine))
     return max(work, memory) + BESIDE * min(work, memory)
 

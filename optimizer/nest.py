@@ -17,7 +17,7 @@ from tensorop.jit.lines import LONG_ROW
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
-from tensorop.optimizer.ahead import asked_as_it_lies
+from tensorop.optimizer.ahead import asked_as_it_lies, together
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.identify import vector_side
@@ -137,6 +137,7 @@ def _direct(
     k, reduces = summed[-1], len(summed) > 1
     windows = tabled_part(axes[0]).size < m.size  # whose last one is as long as it happens to be
     left, halved = left_over(m.size % rows if masked and not windows else 0, rows // tile.vectors)
+    asks = 0 if reduces else asked_as_it_lies(op, (m, n, k), machine)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -148,9 +149,10 @@ def _direct(
         epilogue=epilogue_of(op),
         left=left,
         halved=halved,
-        asks=0 if reduces else asked_as_it_lies(op, (m, n, k), machine),
+        asks=asks,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
+    call = call._replace(together=together(op, (m, n, k), asks, machine))
     steps: tuple[Step, ...] = (call,)
     kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))

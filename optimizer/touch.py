@@ -15,6 +15,7 @@ from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.touch_abi import TouchKernel
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.transfer import MEMORY, level_of
@@ -35,7 +36,8 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
     if dimension is None or block < 2 or any(a.name == "X" for a in schedule.axes):
         return schedule
     old = next((a for a in schedule.axes if a.dimensions == (dimension,)), None)
-    if old is None:
+    asks = [c for c in touches(op, dimension, machine) if c.tensors[0] not in _asked(schedule)]
+    if old is None or not asks:
         return schedule
 
     def cut(body: tuple[Step, ...]) -> tuple[Step, ...] | None:
@@ -47,7 +49,7 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
             inside = cut(loop.body)
             return None if inside is None else (loop._replace(body=inside),)
         each = Loop("X", 1, ExecType.SEQ, loop.body)
-        return (Loop("X", block, loop.exec, (*touches(op, dimension, machine), each)),)
+        return (Loop("X", block, loop.exec, (*asks, each)),)
 
     body = cut(schedule.body)
     if body is None:
@@ -55,6 +57,12 @@ def touched(schedule: Schedule, machine: Machine) -> Schedule:
     axes = tuple(a._replace(name="X") if a is old else a for a in schedule.axes)
     note = f"touch: {block} of {dimension.name or 'C'} asked for at a time"
     return schedule._replace(axes=axes, body=body, notes=(*schedule.notes, note))
+
+
+def _asked(schedule: Schedule) -> range:
+    """The tensors that the product of a schedule asks for itself."""
+    kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    return range(max([k.asks for k in kernels if isinstance(k, GemmKernel)], default=0))
 
 
 @lru_cache(maxsize=256)  # estimates and passes ask about the same operation

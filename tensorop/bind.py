@@ -30,6 +30,7 @@ from tensorop.jit.tables import Words, chunks, turned, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
+from tensorop.optimizer.direct import DENSE
 from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import LONG_WORK, Bound
 from tensorop.schedule import BIAS, Call, Loop, Pack, Schedule, Step
@@ -298,13 +299,10 @@ class _Binder(StagedWords):
                 words[d.C_M] = self._step(m, out)
             elif kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
-        if kernel.asks and kernel.a == "packed":
-            words[d.AHEAD] = self.image.keep(self._ahead_words(call))
-        elif kernel.asks:
-            nexts = [self._following(call, t) for t in range(3)]
-            words[d.A_NEXT], words[d.B_NEXT], words[d.C_NEXT] = nexts
-            reach = [self._block(name, call) * abs(self._step(name, out)) for name in (m, n)]
-            words[d.C_BYTES] = max(reach)
+        if kernel.asks:
+            packed = kernel.a == "packed"
+            records = self._ahead_words(call) if packed else self._next_words(call)
+            words[d.AHEAD] = self.image.keep(records)
         return words
 
     def _ahead_words(self, call: Call) -> Words:
@@ -320,6 +318,24 @@ class _Binder(StagedWords):
             deep = any(d.strides[pack.tensor] == 1 for d in depth)
             for name in (pack.depth, pack.lanes) if deep else (pack.lanes, pack.depth):
                 words += (AXIS_SLOTS[name], *map(self.image.keep, self._lines(name, pack.tensor)))
+        return np.array(words, np.int64)
+
+    def _next_words(self, call: Call) -> Words:
+        """The records of the blocks that the next call reads where they lie, one for each operand;
+        rows that are near one another are one, gaps and all."""
+        words: list[int] = []
+        m, n, k = call.axes[:3]
+        for tensor, names in enumerate(((m, k), (n, k), (m, n))):
+            sides = sorted((abs(self._step(s, tensor)), self._block(s, call)) for s in names)
+            (near, count), (step, rows) = sides
+            row = (count - 1) * near + self._element(tensor).size
+            offset, together = self._following(call, tensor), 1
+            if step <= DENSE * row:
+                row, rows = (rows - 1) * step + row, 1
+            elif 0 < offset <= row + LINE:
+                together = min(rows, call.together)
+                row += (together - 1) * offset
+            words += (offset, step, together, row, -(-rows // together) * -(-row // LINE))
         return np.array(words, np.int64)
 
     def _block(self, name: str, call: Call) -> int:

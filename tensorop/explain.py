@@ -93,4 +93,5 @@ def _call(call: Call, names: list[str]) -> str:
     operands = ", ".join("bias" if t == BIAS else names[t] for t in call.tensors)
     when = {"first": "before the first K block: ", "last": "after the last K block: "}
     over = ", ".join(axis for axis in call.axes if axis) or "one element"
-    return f"{when.get(call.when, '')}{call.kernel.name} on {operands} over {over}"
+    ahead = f", the next {call.together} asked for meanwhile" if call.together > 1 else ""
+    return f"{when.get(call.when, '')}{call.kernel.name} on {operands} over {over}{ahead}"

@@ -92,14 +92,16 @@ class Call(NamedTuple):
 
     kernel: its description (`tensorop.jit`). tensors: which tensor of the operation (or `BIAS`) is
     the kernel's in0, [in1,] out. axes: the axes it runs over: M, N, K[, BR] for a matrix product,
-    inner and outer for everything else. when: "always", "first" (before the first K block of an
-    output block) or "last" (after its last).
+    those of its descriptor for everything else. when: "always", "first" (before the first K block
+    of an output block) or "last" (after its last). together: of so many blocks, where those of one
+    call after the other lie beside one another, a kernel that asks for the next one asks at once.
     """
 
     kernel: Any
     tensors: tuple[int, ...]
     axes: tuple[str, ...]
     when: str = "always"
+    together: int = 1
 
 
 Step = Loop | Pack | Call

@@ -191,6 +191,45 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     assert tensor == 1 or lines[0] == item
 
 
+@pytest.mark.parametrize("tensor", [0, 1, 2])
+def test_items_that_follow_in_rows_are_asked_for_together(
+    tensor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every line of a tensor whose rows have the items of a batch one behind the other, but those
+    of the first items: a row of these is asked for when it has its turn."""
+    items, m, n, k = 29, 48, 40, 32
+    rows, lengths = (k, n, n), (m, k, m)
+    steps = [items * length for length in lengths]
+    dims = (
+        Dimension(DimType.C, items, lengths),
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, steps[1], steps[2])),
+        Dimension(DimType.K, k, (steps[0], 1, 0)),
+    )
+    op = TensorOp(
+        tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, Primitive.GEMM
+    )
+    machine = Machine(host_machine().target, l1=8 << 10, l2=128 << 10, l3=1 << 20)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    (call,) = (step for _, step in schedule.steps() if isinstance(step, Call))
+    assert call.kernel.asks == 3
+    assert call.together == (128 << 10) // (4 * (m * k + n * k + m * n)) == 6
+    rng = np.random.default_rng(0)
+    shapes = [(row, items, length) for row, length in zip(rows, lengths, strict=True)]
+    buffers = [
+        aligned(rng.integers(-4, 5, row * step)) for row, step in zip(rows, steps, strict=True)
+    ]
+    a, b = (buffers[t].reshape(shapes[t]).transpose(1, 0, 2) for t in (0, 1))
+    expected = np.matmul(b, a).transpose(1, 0, 2)
+    asked = Asked(buffers[tensor])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2].reshape(shapes[2]), expected)
+    lines = asked.lines[:-1].reshape(rows[tensor], items, -1)
+    assert lines[:, call.together :].all()
+    assert tensor > 0 or not lines[0, 0].any()  # the others are asked for by tiles, too
+
+
 def test_blocks_keep_the_vector_side_in_l2() -> None:
     machine = Machine(host_machine().target, 32 << 10, 1 << 20, 32 << 20)
 

@@ -220,10 +220,17 @@ class Call:
         else:
             before = np.arange(-start_m, 0)
             self.words[d.C_M_TABLE] = self._keep(np.append(before, row_at) * size)
+        if self.kernel.asks:
+            self.words[GemmWord.AHEAD] = self._keep(self._asked())
         self.words[GemmWord.C_SLOT] = Slot.OUT
         self.frame[Slot.OUT] = self.memory.ctypes.data
         self.frame[Frame.START + AxisSlot.M] = start_m
         self.frame[Frame.START + AxisSlot.N] = start_n
+
+    def _asked(self) -> Array:
+        """Records of rows anywhere (`NextWord`)."""
+        whole = self.rng.integers(-(1 << 40), 1 << 40, (self.kernel.asks, 2))
+        return np.hstack([whole, self.rng.integers(1, 300, (self.kernel.asks, 3))])
 
     def _keep(self, table: Array) -> int:
         """A table that ends where memory that can be read does."""

@@ -19,7 +19,7 @@ body:
   %v9 = getelementptr i64, ptr %"frame", i64 25
   %v10 = load i64, ptr %v9, align 8
   %v11 = icmp ne i64 %v10, 0
-  %v12 = getelementptr i64, ptr %"descriptor", i64 19
+  %v12 = getelementptr i64, ptr %"descriptor", i64 16
   %v13 = load i64, ptr %v12, align 8
   %v14 = getelementptr i64, ptr %"frame", i64 %v13
   %v15 = load ptr, ptr %v14, align 8
@@ -532,7 +532,7 @@ body:
   %v1 = getelementptr i64, ptr %"frame", i64 25
   %v2 = load i64, ptr %v1, align 8
   %v3 = icmp ne i64 %v2, 0
-  %v4 = getelementptr i64, ptr %"descriptor", i64 19
+  %v4 = getelementptr i64, ptr %"descriptor", i64 16
   %v5 = load i64, ptr %v4, align 8
   %v6 = getelementptr i64, ptr %"frame", i64 %v5
   %v7 = load ptr, ptr %v6, align 8
