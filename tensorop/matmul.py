@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from tensorop import warm
 from tensorop.calls import contiguous_call
 from tensorop.contraction import resolve
 from tensorop.dtypes import compute_dtype, dtype_of
-from tensorop.einsum import contract
+from tensorop.einsum import check_plain, contract
 from tensorop.errors import EinsumError
 from tensorop.jit.front import front
 from tensorop.layout import combine, packed, result_strides
@@ -31,6 +33,7 @@ _SAME_KIND, _K = "same_kind", "K"  # the defaults
 _PLAIN = Options(casting=_SAME_KIND, order="C", joins=False)  # of two matrices
 
 Cores = tuple[str, str, str]  # labels of the core dimensions of both operands and of the result
+Placed = tuple[tuple[int, ...], tuple[int, ...]]  # a shape and strides
 
 
 @front(_KEY)
@@ -88,12 +91,12 @@ def matmul(
         call.learn(_KEY, (x1, x2), None)
         return result
     out = _single(out)
-    check_subclasses("matmul", x1, x2)
+    check_plain("matmul", x1, x2)
     a, b = _with_dimensions("matmul", x1, x2)
     row, column = ("" if a.ndim == 1 else "i"), ("" if b.ndim == 1 else "j")
     cores = (f"{row}k", f"k{column}", row + column)
     options = Options(_dtype(dtype), casting, order, joins=False)
-    key = _KEY if plain else None
+    key = _KEY if dtype is None and casting == _SAME_KIND and order == _K else None
     result = _generalised("matmul", cores, (a, b), out, axes, options, key)
     return wrapped(result, (x1, x2)) if subok and out is None else result
 
@@ -136,13 +139,13 @@ def vecdot(
     np.complex128(4-1j)
     """
     plain = dtype is None and axes is None and casting is _SAME_KIND and order is _K
-    key = _DOT if plain and axis is None and not keepdims else None
-    if key is not None:
-        known = warm.run((key, x1, x2), out)
+    last = axis is None or (type(axis) is int and axis == -1)
+    if plain and last and not (keepdims and out is not None):
+        known = warm.run((_DOT, x1, x2), out)
         if known is not None:
-            return known
+            return np.expand_dims(known, -1) if keepdims else known
     out = _single(out)
-    check_subclasses("vecdot", x1, x2)
+    check_plain("vecdot", x1, x2)
     a, b = _with_dimensions("vecdot", x1, x2)
     kept = -1 if axis is None else operator.index(axis)
     if axis is not None:
@@ -160,6 +163,7 @@ def vecdot(
             raise EinsumError(f"vecdot: axis {kept} of out has size {target.shape[-1]}, not 1")
         target = target[..., 0]
     options = Options(_dtype(dtype), casting, order, conj=(0,), joins=False)
+    key = _DOT if dtype is None and casting == _SAME_KIND and order == _K else None
     result = _generalised("vecdot", ("k", "k", ""), (a, b), target, axes, options, key)
     if out is not None:
         return out
@@ -171,20 +175,6 @@ def vecdot(
 def _single(out: Any) -> Any:
     """`out` as ufuncs take it: an array, or a tuple of one."""
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
-
-
-def check_subclasses(name: str, *operands: Any) -> None:
-    """TypeError for arrays with more to them than their elements (masks, units), which a ufunc of
-    numpy would ask what to do and this function cannot: better none than a wrong result."""
-    for x in operands:
-        if type(x) is np.ndarray or not isinstance(x, np.ndarray):
-            continue
-        own = type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__
-        if own or np.ma.is_masked(x):
-            raise TypeError(
-                f"{name} does not know what {type(x).__name__} adds to its elements; "
-                "pass plain arrays (numpy.asarray)"
-            )
 
 
 def wrapped(result: Any, operands: tuple[Any, Any]) -> Any:
@@ -220,7 +210,7 @@ def _generalised(
     """A generalised ufunc: core dimensions last, the others broadcast.
 
     cores: the labels of the core dimensions of both operands and of the result. key: what the short
-    way may know the call by.
+    way may know the call by, once its core dimensions are last.
     """
     result_axes: tuple[int, ...] = ()
     target = out
@@ -230,10 +220,12 @@ def _generalised(
         arrays = (a, b)
         if isinstance(target, np.ndarray):
             target = _cores_last(target, result_axes)
-    sizes = _check_cores(name, cores, arrays)
-    if isinstance(target, np.ndarray):
-        _check_out(name, cores[2], sizes, target)
-    result = _broadcast(cores, sizes, arrays, target, options, key)
+    result = None if key is None or axes is None else warm.run((key, *arrays), target)
+    if result is None:
+        sizes = _check_cores(name, cores, arrays)
+        if isinstance(target, np.ndarray):
+            _check_out(name, cores[2], sizes, target)
+        result = _broadcast(cores, arrays, target, options, key)
     if out is not None:
         return out
     if not result_axes:
@@ -242,7 +234,10 @@ def _generalised(
 
 
 def _core_axes(name: str, cores: tuple[str, ...], axes: Any) -> list[tuple[int, ...]]:
-    nested = [group if np.ndim(group) else (group,) for group in axes]
+    nested = [
+        group if type(group) is tuple or (type(group) is not int and np.ndim(group)) else (group,)
+        for group in axes
+    ]
     groups = [tuple(map(operator.index, group)) for group in nested]
     if len(groups) == len(cores) - 1 and not cores[-1]:
         groups.append(())
@@ -253,7 +248,13 @@ def _core_axes(name: str, cores: tuple[str, ...], axes: Any) -> list[tuple[int, 
 
 
 def _cores_last(array: Array, axes: tuple[int, ...]) -> Array:
-    return np.moveaxis(array, axes, range(-len(axes), 0)) if axes else array
+    return array.transpose(_moved_last(array.ndim, axes)) if axes else array
+
+
+@lru_cache(maxsize=256)
+def _moved_last(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    moved = normalize_axis_tuple(axes, ndim)
+    return (*[i for i in range(ndim) if i not in moved], *moved)
 
 
 def _check_cores(name: str, cores: tuple[str, ...], arrays: Sequence[Array]) -> dict[str, int]:
@@ -280,12 +281,7 @@ def _check_out(name: str, core: str, sizes: dict[str, int], out: Array) -> None:
 
 
 def _broadcast(
-    cores: Cores,
-    sizes: dict[str, int],
-    arrays: tuple[Array, Array],
-    out: Any,
-    options: Options,
-    key: Any,
+    cores: Cores, arrays: tuple[Array, Array], out: Any, options: Options, key: Any
 ) -> Any:
     spec = "...{},...{}->...{}".format(*cores)
     a, b = arrays
@@ -300,23 +296,34 @@ def _broadcast(
     if out is None and check_options(options) == "K":
         options = options._replace(order="C")
         if loops > 1:
-            out, key = _ufunc_result(cores, sizes, arrays, options), None
+            dtype = compute_dtype((a.dtype, b.dtype), options.dtype)
+            made = _ufunc_result(cores, *[(x.shape, x.strides) for x in arrays], dtype)
+            if made is not None:
+                out, key = made.allocator()(), None
     return contract(spec, arrays, out, options, key=key)
 
 
+@lru_cache(maxsize=1024)
 def _ufunc_result(
-    cores: Cores, sizes: dict[str, int], arrays: tuple[Array, Array], options: Options
-) -> Array:
+    cores: Cores, first: Placed, second: Placed, dtype: np.dtype[Any]
+) -> Storage | None:
     """The array that a ufunc allocates under order="K": only the loop dimensions, those that are
-    not core dimensions, follow the operands' order."""
-    pairs = [(x, x.ndim - len(core)) for x, core in zip(arrays, cores, strict=False)]
-    loops = resolve(parse("...,...->..."), [x.shape[:n] for x, n in pairs])
+    not core dimensions, follow the operands' order. None where that is C order."""
+    pairs = [(x, len(x[0]) - len(core)) for x, core in zip((first, second), cores, strict=False)]
+    loops = resolve(parse("...,...->..."), [shape[:n] for (shape, _), n in pairs])
     moving = [
-        combine(labels, x.shape[:n], x.strides[:n])
-        for labels, (x, n) in zip(loops.operands, pairs, strict=True)
+        combine(labels, shape[:n], strides[:n])
+        for labels, ((shape, strides), n) in zip(loops.operands, pairs, strict=True)
     ]
-    dtype = compute_dtype((arrays[0].dtype, arrays[1].dtype), options.dtype)
+    sizes = {
+        label: size
+        for core, ((shape, _), n) in zip(cores, pairs, strict=False)
+        for label, size in zip(core, shape[n:], strict=True)
+    }
     core = tuple(sizes[label] for label in cores[2])
     outer_strides = result_strides(loops, moving, "K", dtype.itemsize * math.prod(core))
     core_strides = packed(tuple(reversed(range(len(core)))), core, dtype.itemsize)
-    return Storage(loops.shape + core, dtype, outer_strides + core_strides).allocator()()
+    shape, strides = loops.shape + core, outer_strides + core_strides
+    if strides == packed(range(len(shape))[::-1], shape, dtype.itemsize):
+        return None
+    return Storage(shape, dtype, strides)

@@ -395,3 +395,30 @@ def test_optimize_true_is_the_default() -> None:
         np.testing.assert_array_equal(result, np.einsum("ij,jk,kl", *chain))
     with pytest.raises(ValueError, match="beta"):
         tensorop.einsum("ij,jk", a, b, optimize=True, beta=1)
+
+
+@pytest.mark.parametrize(
+    "function, shapes, given",
+    [
+        ("matmul", ((2, 3, 4, 5), (2, 3, 5, 6)), {}),
+        ("matmul", ((1, 4, 4, 3), (3, 3)), {}),
+        ("matmul", ((2, 3, 5, 4), (2, 3, 6, 5)), {"axes": [(-1, -2)] * 3}),
+        ("vecdot", ((4, 5, 6), (4, 5, 6)), {}),
+        ("vecdot", ((4, 5), (4, 5)), {"axis": -1}),
+        ("vecdot", ((4, 5), (4, 5)), {"axis": 0}),
+        ("vecdot", ((4, 5), (4, 5)), {"keepdims": True}),
+    ],
+)
+def test_batches_come_to_be_known(
+    function: str, shapes: tuple[tuple[int, ...], ...], given: dict[str, Any]
+) -> None:
+    """Also where axes are moved first: what is known is not asked of the cache of calls."""
+    a, b = (np.random.default_rng(i).random(shape) for i, shape in enumerate(shapes))
+    for _ in range(5):
+        ours = getattr(tensorop, function)(a, b, **given)
+    asked = tensorop.cache_info()
+    ours = getattr(tensorop, function)(a, b, **given)
+    assert tensorop.cache_info() == asked
+    theirs = getattr(np, function)(a, b, **given)
+    assert ours.strides == theirs.strides
+    np.testing.assert_allclose(ours, theirs)
