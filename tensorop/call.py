@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorop import plans
-from tensorop.dtypes import DType, is_half, name_of, scalar
+from tensorop.dtypes import DType, cast_into, is_half, name_of, scalar
 from tensorop.errors import EinsumError, whole
 from tensorop.executable import PlanFor
 from tensorop.ir import SCALED
@@ -208,10 +208,10 @@ class Call:
             if program.through is not None:
                 target = program.through.allocator()()
                 if beta is not None:
-                    np.copyto(target, result, casting="unsafe")
+                    cast_into(target, result)
             self._run_steps(self._operands(arrays), target, alpha, beta)
             if target is not result:
-                np.copyto(result, target, casting="unsafe")
+                cast_into(result, target)
         return result if out is not None or result.ndim else result[()]
 
     def _run_chain(self, chain: tuple[_Link, ...], slots: list[Array], result: Array) -> None:
@@ -249,15 +249,16 @@ def _factor(factor: int, dtype: DType) -> Any:
     if dtype.kind in "iu":
         return np.array(factor % 2**64, np.uint64).astype(dtype)[()]
     largest = int(np.finfo(np.float64).max)
-    return np.array(float(factor) if factor <= largest else np.inf).astype(
-        np.float32 if is_half(name_of(dtype)) else dtype
-    )[()]
+    value = np.array(float(factor) if factor <= largest else np.inf)
+    with np.errstate(over="ignore"):
+        return value.astype(np.float32 if is_half(name_of(dtype)) else dtype)[()]
 
 
 def _product(alpha: Any, factor: Any) -> Any:
     if alpha is None or factor is None:
         return factor if alpha is None else alpha
-    return np.multiply(np.asarray(alpha), np.asarray(factor))[()]
+    with np.errstate(all="ignore"):
+        return np.multiply(np.asarray(alpha), np.asarray(factor))[()]
 
 
 def scalars(call: Call, out: Array | None, alpha: Any, beta: Any, casting: Any) -> tuple[Any, Any]:

@@ -135,6 +135,12 @@ def check_cast(what: str, source: DType, target: DType, casting: Any) -> None:
         )
 
 
+def cast_into(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    """Copy, whatever the dtypes; as all else here does, without floating-point warnings."""
+    with np.errstate(all="ignore"):
+        np.copyto(target, source, casting="unsafe")
+
+
 def scalar(what: str, value: Any, dtype: DType, casting: Any) -> Any:
     """`alpha` or `beta` in the compute dtype (a half type as the float32 that it equals).
 
@@ -151,16 +157,20 @@ def scalar(what: str, value: Any, dtype: DType, casting: Any) -> Any:
         raise TypeError(f"{what} must be a scalar, not {type(value).__name__}")
     if np.ndim(value):
         raise TypeError(f"{what} must be a scalar, not an array of shape {np.shape(value)}")
-    if strong:
-        if not np.can_cast(value.dtype, dtype, casting):
-            raise TypeError(
-                f"{what} is of dtype {value.dtype}, which cannot become {dtype} under "
-                f"casting={casting!r}; pass a number of Python's, {what}.item(), or a wider dtype="
-            )
-        result = np.asarray(value).astype(dtype)
-    else:
-        result = _weak(what, value, dtype, casting)
-    return result.astype(np.float32)[()] if is_half(name_of(dtype)) else result[()]
+    with np.errstate(all="ignore"):  # it may be more than the dtype holds
+        result = (
+            _strong(what, value, dtype, casting) if strong else _weak(what, value, dtype, casting)
+        )
+        return result.astype(np.float32)[()] if is_half(name_of(dtype)) else result[()]
+
+
+def _strong(what: str, value: Any, dtype: DType, casting: Any) -> np.ndarray[Any, DType]:
+    if not np.can_cast(value.dtype, dtype, casting):
+        raise TypeError(
+            f"{what} is of dtype {value.dtype}, which cannot become {dtype} under "
+            f"casting={casting!r}; pass a number of Python's, {what}.item(), or a wider dtype="
+        )
+    return np.asarray(value).astype(dtype)
 
 
 def _weak(what: str, value: Any, dtype: DType, casting: str) -> np.ndarray[Any, DType]:

@@ -23,6 +23,7 @@ import numpy as np
 from tensorop.contraction import Contraction, resolved
 from tensorop.dtypes import (
     DType,
+    cast_into,
     check_cast,
     check_casting,
     check_numeric,
@@ -100,7 +101,7 @@ class Copy(NamedTuple):
 
     def apply(self, array: Array) -> Array:
         copy = self.storage.allocator()()
-        np.copyto(copy, array[self.kept], casting="unsafe")
+        cast_into(copy, array[self.kept])
         return copy
 
 

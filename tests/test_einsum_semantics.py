@@ -517,3 +517,22 @@ def test_bfloat16_by_its_name() -> None:
     a = np.ones((2, 3), ml_dtypes.bfloat16)
     plan = tensorop.compile("ij->i", (2, 3), dtypes="bfloat16")
     assert plan(a).dtype == tensorop.einsum("ij->i", a, dtype="bfloat16").dtype == a.dtype
+
+
+@np.errstate(all="raise")
+def test_no_cast_warns() -> None:
+    """As none of numpy's einsum does, whatever it is that is cast."""
+    large, one, halves = np.array([1, 1e300]), np.ones(2), [np.full(2, 100, "f2")] * 3
+    one_each = [np.broadcast_to(np.float32(1), (2**60,))] * 2
+    same: dict[str, object] = {"casting": "same_kind"}
+    calls: list[tuple[str, list[np.ndarray], dict[str, object]]] = [
+        ("i,i->i", [large, one], {"dtype": "f4"} | same),
+        ("i,i->i", [large, one], {"out": np.zeros(2, "f4")} | same),
+        ("i,i->i", [np.array([np.nan, 1]), one], {"dtype": "i4", "casting": "unsafe"}),
+        ("i,i,i->i", halves, {}),
+        ("i,i->i", [one.astype("f4")] * 2, {"alpha": 1e300}),
+        ("i,i->i", [one.astype("f4")] * 2, {"alpha": np.float64(1e300)} | same),
+        ("i,j->", one_each, {"dtype": "f4"}),
+    ]
+    for spec, arrays, given in calls:
+        assert np.shape(einsum(spec, *arrays, **given)) == (2,) * spec.endswith(">i"), spec
