@@ -220,8 +220,28 @@ def arguments(operands: tuple[Any, ...]) -> tuple[str | Spec, Sequence[Array]]:
         raise EinsumError("einsum needs at least one operand", spec if type(spec) is str else "")
     for array in arrays:
         if type(array) is not ndarray:
+            check_plain("einsum", *arrays)
             return spec, tuple(map(np.asarray, arrays))
     return spec, arrays
+
+
+def check_plain(name: str, *operands: Any) -> None:
+    """TypeError for operands with more to them than their elements (masks, units), which numpy
+    would ask what to do and this function cannot: better none than a wrong result."""
+    for x in operands:
+        kind = type(x)
+        if kind is ndarray:
+            continue
+        if isinstance(x, ndarray):
+            own = kind.__array_ufunc__ is not ndarray.__array_ufunc__ or np.ma.is_masked(x)
+        else:
+            own = getattr(kind, "__array_ufunc__", ...) is None
+        says = getattr(kind, "__array_function__", ndarray.__array_function__)
+        if own or says is not ndarray.__array_function__:
+            raise TypeError(
+                f"{name} does not know what {kind.__name__} adds to its elements; "
+                "pass plain arrays (numpy.asarray)"
+            )
 
 
 def _from_sublists(operands: tuple[Any, ...]) -> tuple[Spec, tuple[Any, ...]]:

@@ -16,10 +16,10 @@ from numpy.exceptions import AxisError
 
 from tensorop import warm
 from tensorop.contraction import resolve
-from tensorop.einsum import arguments, contract
+from tensorop.einsum import arguments, check_plain, contract
 from tensorop.errors import EinsumError
 from tensorop.jit.guard import importing
-from tensorop.matmul import check_subclasses, matmul, vecdot, wrapped
+from tensorop.matmul import matmul, vecdot, wrapped
 from tensorop.path import is_numpy_form, split_limit
 from tensorop.program import Array, Options
 from tensorop.spec import Spec, parse
@@ -64,7 +64,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     >>> tensordot(np.ones((3, 4)), np.ones((4, 5)), axes=1).shape
     (3, 5)
     """
-    check_subclasses("tensordot", a, b)
+    check_plain("tensordot", a, b)
     a, b = np.asarray(a), np.asarray(b)
     pairs = _numbered_axes if type(axes) is int else _axes_of
     first, second = pairs(axes, a.ndim, b.ndim)
@@ -144,7 +144,7 @@ def inner(a: Any, b: Any, /) -> Any:
     known = warm.run((_INNER, a, b), None)
     if known is not None:
         return known
-    check_subclasses("inner", a, b)
+    check_plain("inner", a, b)
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim == 0 or y.ndim == 0:
         spec = _tensordot_spec(x.ndim, y.ndim, (), ())
@@ -174,7 +174,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     array([[3, 4],
            [6, 8]])
     """
-    check_subclasses("outer", a, b)
+    check_plain("outer", a, b)
     return _contract("i,j->ij", (np.asarray(a).ravel(), np.asarray(b).ravel()), out)
 
 

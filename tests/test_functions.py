@@ -372,10 +372,40 @@ class Metres(np.ndarray):
         raise AssertionError("tensorop is no ufunc")
 
 
-@pytest.mark.parametrize("function", [matmul, vecdot, inner])
+class Dispatching(np.ndarray):
+    """A subclass that says itself what numpy's functions do with it."""
+
+    def __array_function__(self, function, types, args, kwargs):
+        return NotImplemented
+
+
+class Quantity:
+    """No array, but one can be had of it."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.eye(2)
+
+    def __array_function__(self, function, types, args, kwargs):
+        return NotImplemented
+
+
+class Alone(Quantity):
+    """Takes no part in ufuncs."""
+
+    __array_ufunc__ = None
+    __array_function__ = np.ndarray.__array_function__
+
+
+def products(a, b):
+    return einsum("ij,jk", a, b)
+
+
+@pytest.mark.parametrize("function", [matmul, vecdot, inner, outer, tensordot, products])
 def test_masks_and_units_are_not_dropped(function) -> None:
     square = np.eye(2)
-    for special in (square.view(Metres), np.ma.array(square, mask=[[1, 0], [0, 0]])):
+    masked = np.ma.array(square, mask=[[1, 0], [0, 0]])
+    kinds = (square.view(Metres), square.view(Dispatching), masked, Quantity(), Alone())
+    for special in kinds:
         for pair in ((special, square), (square, special)):
             with pytest.raises(TypeError, match="pass plain arrays"):
                 function(*pair)
