@@ -60,8 +60,11 @@ def draft_address(kernel: Kernel, target: Target) -> int:
 
 def finish() -> None:
     """Put the finished kernels in the place of all drafts. Any thread may ask, while others do."""
-    while _unfinished:
-        draft = kernel, target, module, slot = _unfinished[0]
+    while True:
+        try:
+            draft = kernel, target, module, slot = _unfinished[0]
+        except IndexError:
+            return
         start, code = library.compiler().leaf_code(kernel, target, module)
         with lock:
             if draft in _unfinished:  # no other thread was faster

@@ -7,10 +7,10 @@ Generators read widths and features from the row and never ask for a machine by 
 
 from __future__ import annotations
 
-import os
 import platform
 from functools import lru_cache
 
+from tensorop.config import TARGET
 from tensorop.jit import store
 from tensorop.jit.guard import importing
 from tensorop.tuples import NamedTuple
@@ -158,8 +158,8 @@ def current_target() -> Target:
     ValueError
         TENSOROP_TARGET names a target that does not exist or that this machine cannot run.
     """
-    wanted = os.environ.get("TENSOROP_TARGET", "")
-    if not wanted:
+    wanted = TARGET.value
+    if wanted is None:
         return host_targets()[0]
     for target in host_targets():
         if target.name == wanted:

@@ -1,6 +1,6 @@
 """The command line: `python -m tensorop bench`, `report`, `tune`, `cache`, `info` and `explain`.
 
-    python -m tensorop bench [--suite quick|seed|tccg] [--threads 1,2] [--dtype f64] [--json FILE]
+    python -m tensorop bench [--suite NAME] [--threads 1,2] [--dtype f64] [--json FILE]
     python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
     python -m tensorop tune "ij,jk->ik" i=512,j=512,k=512 [--dtype f64] [--seconds 5]
     python -m tensorop cache info|clear
@@ -9,8 +9,8 @@
     python -m tensorop explain "ij,jk->ik" i=512,j=512,k=512
     python -m tensorop explain "ij,jk->ik" 512x512,512x512
 
-Exit status 0: done, and every result was right; 1: a result was wrong; 2: the request made no
-sense.
+Exit status 0: done, and every result was right; 1: a result was wrong; 2: the request, or a setting
+in the environment, made no sense.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,9 +37,10 @@ from tensorop.bench.peers import PEERS
 from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
 from tensorop.bench.roofline import FLOPS, limits
 from tensorop.bench.suites import SUITES, Bench, Options, measure_roofs
-from tensorop.config import CACHE, FLAGS, Flag
+from tensorop.config import CACHE, FLAGS
 from tensorop.dtypes import dtype_of, name_of
 from tensorop.jit import store
+from tensorop.jit.target import current_target
 from tensorop.optimizer.machine import host_machine
 from tensorop.tuning import SECONDS, worthwhile
 from tensorop.tuning_store import folder
@@ -257,19 +257,8 @@ def info() -> int:
     for name, text in lines.items():
         print(f"{name:<10}{text}")
     for flag in FLAGS:
-        print(f"{flag.name:<22}{_setting(flag, facts['environment'].get(flag.name))}")
+        print(f"{flag.name:<22}{facts['environment'].get(flag.name, 'not set')}")
     return 0
-
-
-def _setting(flag: Flag[Any], text: str | None) -> str:
-    """What an environment variable says, or is taken for."""
-    if text is None:
-        return "not set"
-    try:
-        flag.parse(text.strip())
-    except ValueError as error:
-        return f"{text}: an error, {error}"
-    return text
 
 
 def shapes_of(spec: str, text: str) -> list[tuple[int, ...]]:
@@ -371,12 +360,25 @@ def warm(arguments: argparse.Namespace) -> None:
             if size ** max(map(len, shapes)) < 1 << 20:
                 tensorop.compile(spec, *shapes, dtypes=dtype, threads=arguments.threads)
     plan_store.save()
+    if CACHE.value and not store.files():
+        raise UsageError(f"nothing can be kept in {store.folder()}")
+
+
+def check_settings() -> None:
+    """Said before anything else, whichever command it is that would come upon it."""
+    try:
+        for flag in FLAGS:
+            _ = flag.value
+        current_target()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = parser().parse_args(argv)
     try:
+        check_settings()
         if arguments.command == "bench":
             return bench(arguments)
         if arguments.command == "report":

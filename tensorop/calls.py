@@ -18,7 +18,6 @@ from tensorop.dtypes import DType
 from tensorop.layout import packed
 from tensorop.program import Layout, Options, decide
 from tensorop.spec import Spec, parse
-from tensorop.threads import at_most
 from tensorop.tuples import NamedTuple
 
 CACHED = 8192  # calls
@@ -50,7 +49,6 @@ def call_for(
         cache_clear()
     decided = Options(*options)
     program = decide(parsed, layouts, out, decided, plans.preferred_order, plans.multiplies_bytes)
-    threads = None if threads is None else at_most(threads)
     tune = TUNE.value if decided.tune is None else decided.tune
     three_m = THREE_M.value if decided.three_m is None else decided.three_m
     return Call(program, threads, bool(tune), bool(three_m))

@@ -62,39 +62,47 @@ class Flag(Generic[T]):
 
     def __call__(self, value: T) -> Setting[T]:
         """A context manager and decorator under which `value` holds."""
-        return Setting(self, self.parse(str(value)) if value is not None else value)
+        if value is None and self.default is None:
+            return Setting(self._override, value)
+        text = str(int(value) if isinstance(value, bool) else value)
+        return Setting(self._override, self.parse(text))
 
     def __repr__(self) -> str:
         return f"Flag({self.name}={self.value!r})"
 
 
-class ThreadCount(Flag[T]):
-    """A setting that is read once: blocks of code have `tensorop.threads`."""
+class OfProcess(Flag[T]):
+    """A setting of the whole process, since what was made under it is kept; instead: what a block
+    or a call has in its place."""
+
+    def __init__(
+        self, name: str, default: T, parse: Callable[[str], T], takes: str, instead: str
+    ) -> None:
+        super().__init__(name, default, parse, takes)
+        self._instead = instead
 
     def __call__(self, value: T) -> Setting[T]:
-        raise TypeError(
-            f"{self.name} is read once a process; in code use tensorop.threads({value})"
-        )
+        raise TypeError(f"{self.name} is for all of a process: {self._instead}")
 
 
 class Setting(ContextDecorator, Generic[T]):
-    """A flag with a value, to be entered with `with` or put on a function."""
+    """A value of a context variable, to be entered with `with` or put on a function."""
 
-    def __init__(self, flag: Flag[T], value: T) -> None:
-        self._flag = flag
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable = variable
         self._value = value
         self._tokens: list[Token[T]] = []
 
     def _recreate_cm(self) -> Setting[T]:
         # A decorated function may run in several threads: each call enters an object of its own.
-        return Setting(self._flag, self._value)
+        return Setting(self._variable, self._value)
 
     def __enter__(self) -> T:
-        self._tokens.append(self._flag._override.set(self._value))
+        self._tokens.append(self._variable.set(self._value))
         return self._value
 
     def __exit__(self, *exc: object) -> None:
-        self._flag._override.reset(self._tokens.pop())
+        self._variable.reset(self._tokens.pop())
 
 
 def _one_of(*names: str) -> Callable[[str], str]:
@@ -121,23 +129,31 @@ def _first_positive(text: str) -> int:
     return _between(1)(text.split(",")[0])
 
 
-TARGET: Flag[str | None] = Flag(
+TARGET: Flag[str | None] = OfProcess(
     "TENSOROP_TARGET",
     None,
     _one_of("avx512", "avx2", "neon", "generic"),
     "avx512, avx2, neon or generic",
+    "set it before the first call",
 )
-NUM_THREADS: Flag[int | None] = ThreadCount(
-    "TENSOROP_NUM_THREADS", None, _between(1), "a positive number"
+_BLOCK = "in code use tensorop.threads(n)"
+NUM_THREADS: Flag[int | None] = OfProcess(
+    "TENSOROP_NUM_THREADS", None, _between(1), "a positive number", _BLOCK
 )
-OMP_NUM_THREADS: Flag[int | None] = ThreadCount(
-    "OMP_NUM_THREADS", None, _first_positive, "a positive number (of a list, the first counts)"
+OMP_NUM_THREADS: Flag[int | None] = OfProcess(
+    "OMP_NUM_THREADS",
+    None,
+    _first_positive,
+    "a positive number (of a list, the first counts)",
+    _BLOCK,
 )
 DEBUG: Flag[int] = Flag("TENSOROP_DEBUG", 0, _between(0, 4), "a number from 0 to 4")
 CACHE_DIR: Flag[str | None] = Flag("TENSOROP_CACHE_DIR", None, str, "a folder")
 CACHE: Flag[int] = Flag("TENSOROP_CACHE", 1, _between(0, 1), "0 or 1")
-TUNE: Flag[int] = Flag("TENSOROP_TUNE", 0, _between(0, 1), "0 or 1")
-THREE_M: Flag[int] = Flag("TENSOROP_3M", 0, _between(0, 1), "0 or 1")
+TUNE: Flag[int] = OfProcess("TENSOROP_TUNE", 0, _between(0, 1), "0 or 1", "in code pass tune=True")
+THREE_M: Flag[int] = OfProcess(
+    "TENSOROP_3M", 0, _between(0, 1), "0 or 1", "in code pass three_m=True"
+)
 POOL: Flag[int | None] = Flag("TENSOROP_POOL", None, _between(0), "a number of MiB, or 0")
 
 FLAGS = (TARGET, NUM_THREADS, OMP_NUM_THREADS, DEBUG, POOL, TUNE, THREE_M, CACHE, CACHE_DIR)

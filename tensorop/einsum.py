@@ -23,6 +23,7 @@ from tensorop.jit.front import front
 from tensorop.path import freeze
 from tensorop.program import Array, Layout, Options, check_options
 from tensorop.spec import Spec, parse_lists, sublist
+from tensorop.threads import checked
 
 __all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "einsum", "layout_of"]
 
@@ -171,7 +172,7 @@ def contract(
     key: what the short way (`warm.py`) may know the call by.
     """
     if threads is not None:
-        check_threads(threads)
+        threads = checked(threads)
     target, layout = None, None
     if out is not None:
         target = _writeable(out)
@@ -272,16 +273,6 @@ def positions(conj: Any) -> tuple[int, ...]:
     if any(isinstance(position, (bool, np.bool_)) for position in given):
         raise TypeError(f"conj must be operand positions such as (0,), not a mask: {conj!r}")
     return tuple(operator.index(position) for position in given)
-
-
-def check_threads(threads: Any) -> None:
-    """The `threads` of a call is a positive int or None."""
-    if threads is None:
-        return
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)):
-        raise TypeError(f"threads must be a positive int or None, not {threads!r}")
-    if threads < 1:
-        raise ValueError(f"threads must be a positive int or None, not {threads}")
 
 
 def _writeable(out: Any) -> Array:

@@ -7,7 +7,6 @@ way to another one is learnt anew when its call comes again.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -143,9 +142,12 @@ def _learn_later(warm_entry: WarmEntry, what: Any, again: Callable[[], None]) ->
 
 
 def _learn_early() -> None:
-    with contextlib.suppress(KeyError):
-        while True:
-            _early.popitem()[1]()
+    while True:
+        try:
+            _, again = _early.popitem()
+        except KeyError:
+            return
+        again()
 
 
 def plans_of(name: str, base: type) -> Vectorcalled | None:

@@ -299,9 +299,12 @@ def _integers(values: Any, entry: str) -> list[int]:
 
 
 def _threads(threads: Any) -> int | None:
-    if threads is not None and _integers([threads], "threads")[0] < 1:
+    if threads is None:
+        return None
+    count = _integers([threads], "threads")[0]
+    if isinstance(threads, bool) or count < 1:
         raise ValueError(f"threads: {threads} is not positive")
-    return None if threads is None else at_most(operator.index(threads))
+    return at_most(count)
 
 
 def _reduces(op: TensorOp) -> bool:

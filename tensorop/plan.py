@@ -19,7 +19,7 @@ from tensorop.call import Call
 from tensorop.calls import contiguous
 from tensorop.dtypes import dtype_of
 from tensorop.einsum import cache_clear as einsum_cache_clear
-from tensorop.einsum import call_for, check_threads, contract, layout_of, positions
+from tensorop.einsum import call_for, contract, layout_of, positions
 from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
 from tensorop.ir import TensorOp
@@ -33,6 +33,7 @@ from tensorop.program import Layout, Options, check_options
 from tensorop.runnable import Runnable
 from tensorop.schedule import Call as KernelCall
 from tensorop.schedule import Pack, Schedule
+from tensorop.threads import checked
 from tensorop.tree import Step
 
 Array = np.ndarray[Any, Any]
@@ -371,7 +372,8 @@ def compile(
     """
     if not isinstance(spec, str):
         raise TypeError(f"the spec is a str, not {type(spec).__name__}")
-    check_threads(threads)
+    if threads is not None:
+        threads = checked(threads)
     count = len(operands)
     kinds, steps = _each("dtypes", dtypes, count), _each("strides", strides, count)
     given = zip(operands, kinds, steps, strict=True)

@@ -12,11 +12,10 @@ number gives the same bits, however many threads are free to help at the moment.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
-from tensorop.config import NUM_THREADS, OMP_NUM_THREADS
+from tensorop.config import NUM_THREADS, OMP_NUM_THREADS, Setting
 from tensorop.limits import available_cpus
 
 MOST = 1024  # threads: who asks for more gets so many
@@ -79,7 +78,7 @@ def set_num_threads(n: int) -> None:
     2
     >>> set_num_threads(before)
     """
-    _process.chosen = _checked(n)
+    _process.chosen = checked(n)
     for tell in _followers:
         tell(_process.chosen)
 
@@ -90,7 +89,7 @@ def follow(tell: Callable[[int], None]) -> None:
     tell(_process.get())
 
 
-def threads(n: int) -> AbstractContextManager[None]:
+def threads(n: int) -> Setting[int | None]:
     """Use n threads within a `with` block, or within a function that is decorated with it.
 
     Holds for the current thread (and asyncio task) only.
@@ -106,19 +105,17 @@ def threads(n: int) -> AbstractContextManager[None]:
     ...     get_num_threads()
     1
     """
-    return _with_threads(_checked(n))
+    return Setting(scoped, checked(n))
 
 
-@contextmanager
-def _with_threads(n: int) -> Iterator[None]:
-    token = scoped.set(n)
-    try:
-        yield
-    finally:
-        scoped.reset(token)
+def checked(n: int) -> int:
+    """A number of threads as it is used.
 
-
-def _checked(n: int) -> int:
+    Raises
+    ------
+    TypeError, ValueError
+        n is no integer, or less than 1.
+    """
     try:
         count = operator.index(n)
     except TypeError:

@@ -125,12 +125,28 @@ def test_output_that_nobody_reads() -> None:
     assert not done.stderr
 
 
-def test_info_says_which_settings_make_no_sense(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["TENSOROP_POOL", "TENSOROP_TARGET", "OMP_NUM_THREADS"])
+@pytest.mark.parametrize("command", [["info"], ["explain", "ij,jk", "2x3,3x4"]])
+def test_settings_that_make_no_sense(
+    name: str,
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("TENSOROP_POOL", "-1")
-    assert main(["info"]) == 0
-    assert re.search(r"TENSOROP_POOL +-1: an error", capsys.readouterr().out)
+    monkeypatch.setenv(name, "-1")
+    assert main(command) == 2
+    told = capsys.readouterr()
+    assert not told.out and told.err.startswith(f"tensorop: {name}='-1': it takes ")
+
+
+def test_a_cache_that_keeps_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSOROP_CACHE", "1")
+    (file := tmp_path / "file").write_text("")
+    monkeypatch.setenv("TENSOROP_CACHE_DIR", str(file))
+    assert main(["cache", "warm", "ij,jk", "2x3,3x4"]) == 2
+    assert "nothing can be kept in" in capsys.readouterr().err
 
 
 def test_shapes() -> None:

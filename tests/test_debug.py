@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.config import DEBUG
+from tensorop.config import CACHE, CACHE_DIR, DEBUG, TARGET, THREE_M, TUNE
 
 ROOT = Path(__file__).parents[1]
 SIZES = itertools.count(201)  # a size of its own for every test, so that its plan is new
@@ -100,3 +100,18 @@ def test_estimates_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     operations = sum(line.startswith("fuse:") for line in lines)
     assert 0 < sum(line.startswith("widen:") for line in lines) <= operations
+
+
+def test_settings_in_code() -> None:
+    """What a block may set, and what is of all of a process."""
+    with DEBUG(True):
+        assert DEBUG.value == 1
+    with CACHE(False):
+        assert CACHE.value == 0
+    with CACHE_DIR("here"), CACHE_DIR(None):
+        assert CACHE_DIR.value is None
+    with pytest.raises(ValueError, match="TENSOROP_DEBUG='None'"):
+        DEBUG(None)
+    for flag, instead in ((TARGET, "first call"), (TUNE, "tune=True"), (THREE_M, "three_m=True")):
+        with pytest.raises(TypeError, match=f"{flag.name} is for all of a process: .*{instead}"):
+            flag(1)

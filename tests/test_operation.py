@@ -247,6 +247,7 @@ def covering(buffer: np.ndarray, base: int, tensor: int, case: Case) -> np.ndarr
             r"exec_types\[0\]: K can't be shared",
         ),
         ({"threads": 0}, "threads: 0 is not positive"),
+        ({"threads": True}, "threads: True is not positive"),
         ({"threads": 1.5}, r"threads\[0\]: 1.5 is not an integer"),
         ({"sizes": [2, 3, 2**70, 5]}, r"sizes\[2\]: .* more than memory"),
         ({"strides_in0": [3, 1, 0, 2**63]}, r"strides_in0\[3\]: .* more than memory"),

@@ -384,3 +384,11 @@ def test_signals_are_handled_by_python_not_by_workers() -> None:
     workers = [mask for mask in masks if mask & interrupt]
     assert len(workers) >= 3
     assert not any(mask & fault for mask in workers)
+
+
+def test_a_block_may_be_entered_again() -> None:
+    two = threads(2)
+    for _ in range(2):
+        with two, threads(3), two:
+            assert get_num_threads() == 2
+    assert get_num_threads() != 3
