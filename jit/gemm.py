@@ -246,7 +246,7 @@ class _MacroKernel:
         """What full columns ask for meanwhile, as the next panel or call will read it: where it
         begins, and the bytes from one batch-reduce block, and from one step of K, to the next."""
         code, select, step = self.code, self.code.builder.select, columns * self.part
-        if panel is not None and self.blocks is not None and self.kernel.batch_reduce:
+        if panel is not None and self.kernel.batch_reduce:
             block = code.mul(self.k, step)
             done = code.mul(code.mul(panel, self.blocks), block)
             return code.at(code.at(self.b, self.word(GemmWord.B_NEXT)), done), block, step

@@ -10,9 +10,10 @@ All dimensions of a type form one flat axis, read and stored through offset tabl
 layout reaches the same kernel with full blocks. Where M is too short to give every thread a share,
 N is shared instead and each thread packs its own in1 blocks.
 
-Block sizes follow from the caches: an mc x kc block of in0 takes half of L2, a kc x nc block of in1
-its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from L2 all the same,
-because in0 streams past it, but asked for in time; and a long kc means few passes over out.
+Block sizes follow from the caches: an mc x kc block of in0 takes a little over half of L2, a
+kc x nc block of in1 its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from
+L2 all the same, because in0 streams past it, but asked for in time; and a long kc means few passes
+over out.
 
 Where in0 is a single block, it is packed once, and blocks of in1 are short: the next one is asked
 for while this one is multiplied, if L2 holds both.
@@ -52,6 +53,7 @@ from tensorop.optimizer.orient import (
     reads_most,
     tiles_are_cut,
 )
+from tensorop.optimizer.parallelise import BALANCED
 from tensorop.optimizer.past import in_lines, tiles_leave_caches
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
@@ -155,12 +157,7 @@ def _cut_summed(op: TensorOp) -> TensorOp:
 
 def _cut(op: TensorOp, dimension: Dimension, inner: int) -> TensorOp:
     """A dimension as two, the inner one of the given size, which divides it."""
-    strides = tuple(inner * s for s in dimension.strides)
-    parts = (
-        dimension._replace(size=dimension.size // inner, strides=strides),
-        dimension._replace(size=inner),
-    )
-    rest = [parts if d is dimension else (d,) for d in op.dimensions]
+    rest = [d.cut(inner) if d is dimension else (d,) for d in op.dimensions]
     return op.with_dimensions(tuple(d for pair in rest for d in pair))
 
 
@@ -179,7 +176,6 @@ def blocked(
         What a search has decided of tile, blocks and loop order.
     """
     kind = element(op.dtype)
-    m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
     tile = choice.tile or _model_tile(op, machine)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
     op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
@@ -190,9 +186,8 @@ def blocked(
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
-    share_m = _evenness(m, rows, inner_threads) >= min(
-        0.9, _evenness(n, tile.columns, inner_threads)
-    )
+    even = _evenness(n, tile.columns, inner_threads)
+    share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)
     parts = (
         _part(m, rows, inner_threads) if share_m else m,
         n if share_m else _part(n, tile.columns, inner_threads),

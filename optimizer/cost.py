@@ -35,6 +35,7 @@ from tensorop.optimizer.orient import (
     vectors_along_n,
 )
 from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
+from tensorop.optimizer.prices import PANELS, SPREAD, STORED
 from tensorop.optimizer.stream_cost import CALL, SUMMED, VECTOR, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
@@ -54,13 +55,10 @@ from tensorop.optimizer.transfer import (
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-PRODUCT = 0.55  # a vector multiply-add of a matrix product; PANELS: from packed panels, with edges
-PANELS = 0.73
-SPREAD = 0.75  # an element that is multiplied into one such vector only
+PRODUCT = 0.55  # a vector multiply-add of a matrix product
 HIDDEN = 0.5  # of the time to read what is asked for while panels are multiplied
 BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does not hide
-STORED = 4.0  # a vector of a finished column; CUT: where columns end within vectors
-CUT = 11.5
+CUT = 11.5  # a vector of a finished column where columns end within vectors
 IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector; EQUAL: where all are equally long
 EQUAL = 2.5

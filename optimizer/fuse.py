@@ -57,13 +57,6 @@ def fused(
     return tuple(left), merged
 
 
-def can_fuse(outer: Dimension, inner: Dimension) -> bool:
-    """Whether `outer` starts again where `inner` ends, in every tensor."""
-    if outer.type != inner.type or outer.exec != inner.exec:
-        return False
-    return outer.strides == tuple([inner.size * step for step in inner.strides])
-
-
 def _find(
     dimensions: list[Dimension],
     begins: Sequence[tuple[object, ...]],

@@ -17,15 +17,13 @@ from tensorop.jit.tiles import choose_tile
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.prices import PANELS, SPREAD, STORED
 from tensorop.optimizer.touch import item_bytes
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
-# Cycles, as in cost.py.
-_PRODUCT = 0.73  # a multiply-add of vectors, and SPREAD of an element that few of them need
-_SPREAD = 0.75
-_STORED = 4.0  # a vector of a finished column, and ALONE an element that is stored alone
-_ALONE = 4.0
+# Prices in cycles of one core.
+_ALONE = 4.0  # an element that is stored alone
 _BEGUN = 60.0  # a kernel that looks at the strides, and waits for what it has put on the stack
 _BROUGHT = 1.5  # a vector of a panel, and PICKED an element that comes alone
 _PICKED = 2.5
@@ -99,8 +97,8 @@ def _work(
         in_vectors |= m.strides[0] in (2, -1) or (k.strides[0] == 1 and kind.size >= 4)
         by_vectors |= m.strides[op.out] == 2
     brought = vectors * _BROUGHT if in_vectors else m.size * _PICKED
-    products = n.size * max(vectors * _PRODUCT * parts**2, _SPREAD * parts)
-    stored = vectors * _STORED if by_vectors else m.size * _ALONE
+    products = n.size * max(vectors * PANELS * parts**2, SPREAD * parts)
+    stored = vectors * STORED if by_vectors else m.size * _ALONE
     return _BEGUN + k.size * (brought * parts + products) + n.size * stored * parts
 
 

@@ -88,6 +88,5 @@ def _cut(d: Dimension, most: int) -> tuple[Dimension | None, Dimension]:
     part = split_size(d.size, 1, max(1, most))
     if not part.exact or 2 * part.kernel < most:
         return None, d
-    strides = tuple(part.kernel * s for s in d.strides)
-    loop = d._replace(size=part.outer, strides=strides, exec=ExecType.SEQ)
-    return loop, d._replace(size=part.kernel)
+    loop, inner = d.cut(part.kernel)
+    return loop.executed(ExecType.SEQ), inner

@@ -46,8 +46,8 @@ def lanes_of(op: TensorOp, machine: Machine) -> Lanes:
             continue
         if op.reached(without) * kind.size > machine.l1 // 2:
             continue
-        inner = d._replace(type=DimType.C, size=items)
-        outer = d._replace(size=d.size // items, strides=tuple(s * items for s in d.strides))
+        outer, inner = d.cut(items)
+        inner = inner._replace(type=DimType.C)
         dims = [part for e in op.dimensions for part in ((outer, inner) if e is d else (e,))]
         along = lane._replace(size=lanes)
         return Lanes(op.with_dimensions(tuple(dims)), (inner, lane), along, without)

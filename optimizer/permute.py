@@ -292,5 +292,4 @@ def _cut(d: Dimension, enough: int, most: int) -> tuple[Dimension, Dimension]:
     it, or, without one, the longest that is not too long."""
     divisors = [n for n in range(1, min(most, d.size) + 1) if d.size % n == 0]
     inner = next((n for n in divisors if n >= enough), divisors[-1])
-    strides = tuple(inner * s for s in d.strides)
-    return d._replace(size=d.size // inner, strides=strides), d._replace(size=inner)
+    return d.cut(inner)

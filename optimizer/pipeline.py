@@ -1,7 +1,7 @@
 """All passes, in order: from a `TensorOp` to a `Schedule`.
 
-    normalise -> fuse -> widen -> orient -> regime:
-        blocked      large contractions: five loops, packed (blocked.py)
+    normalise -> fuse -> widen -> regime:
+        blocked      large contractions: orient -> five loops, packed (blocked.py)
         permute      copies between layouts (permute.py)
         interleave   copies of a few channels, put together or taken apart (interleave.py)
         reorder      copies of items that vectors hold (reorder.py)
@@ -186,14 +186,9 @@ def _splittable(op: TensorOp, threads: int) -> TensorOp:
     parts = split_size(longest.size, 1, longest.size // threads)
     if not parts.exact or parts.outer > 4 * threads:
         return op
-    outer = longest._replace(
-        size=parts.outer,
-        strides=tuple(parts.kernel * s for s in longest.strides),
-        exec=ExecType.SEQ,
-    )
-    inner = longest._replace(size=parts.kernel)
+    outer, inner = longest.cut(parts.kernel)
     rest = [inner if d is longest else d for d in op.dimensions]
-    return op.with_dimensions((outer, *rest))
+    return op.with_dimensions((outer.executed(ExecType.SEQ), *rest))
 
 
 def _shares(d: Dimension) -> bool:

@@ -93,7 +93,7 @@ def split(
             dimensions.append(d)
         elif parts.exact:
             notes.append(f"{describe(d)} into {parts.outer} x {parts.kernel}")
-            dimensions += _cut(d, parts)
+            dimensions += d.cut(parts.kernel)
         else:
             why = f"no multiple of {wanted[d.type]} up to {maximum} divides it"
             notes.append(f"{describe(d)} in blocks of {parts.kernel}, last {parts.last}: {why}")
@@ -168,8 +168,3 @@ def _even(size: int, multiple: int, max_kernel: int) -> Parts:
     outer = -(-size // largest)
     even = -(-size // outer)
     return _parts(size, -(-even // step) * step)
-
-
-def _cut(d: Dimension, parts: Parts) -> tuple[Dimension, Dimension]:
-    outer = d._replace(size=parts.outer, strides=tuple(parts.kernel * s for s in d.strides))
-    return outer, d._replace(size=parts.kernel)

@@ -18,11 +18,11 @@ from math import ceil, inf, prod
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.cost import PANELS, SPREAD
 from tensorop.optimizer.identify import identify, vector_side
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.prices import PANELS, SPREAD
 from tensorop.optimizer.transfer import walk_cycles
 from tensorop.tuples import NamedTuple
 

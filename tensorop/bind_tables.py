@@ -17,6 +17,7 @@ from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.image import Image
 from tensorop.jit.kernel import Kernel
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, NodeKind, Slot, When
 from tensorop.jit.tables import Words, offsets
 from tensorop.jit.target import Target
@@ -37,7 +38,6 @@ AXIS_SLOTS = {
 OPERANDS = (Slot.IN0, Slot.IN1)
 PACK_SLOTS = (Slot.PACK0, Slot.PACK1)
 TEMPORARIES = (Slot.SPARE0, Slot.SPARE1)  # of what one part of a plan leaves to another
-_LINE = 64
 
 
 class Panels(NamedTuple):
@@ -55,7 +55,7 @@ class Panels(NamedTuple):
     @property
     def bytes(self) -> int:
         total = -(-self.lanes_block // self.pack.width) * self.panel
-        return -(-total // _LINE) * _LINE
+        return -(-total // LINE) * LINE
 
 
 class Part(NamedTuple):

@@ -1,8 +1,7 @@
 """Schedules as text: what `plan.explain()` prints.
 
-C = "ij,jk->ik"                   the spec, the dimensions, what each pass did and why, and
-for N in blocks of 96:            the loop nest with its kernels, outermost first
-  pack in1 ...
+Of each step the dimensions with their strides, what each pass did and why, and the loop nest with
+its kernels, outermost first.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ optimizer turns it into a `Schedule` (schedule.py): the same operation with a lo
 dimensions. All of it is plain, immutable data that can be compared, printed and checked
 (`TensorOp.verify`, `Schedule.verify`) between any two passes.
 
-The ground floor of the house: this module imports nothing of ours.
+The ground floor of the house: of ours it imports how tuples are made, and nothing else.
 """
 
 from __future__ import annotations
@@ -158,6 +158,12 @@ class Dimension(NamedTuple):
     def sized(self, size: int) -> Dimension:
         """The dimension with this size."""
         return Dimension(self.type, size, self.strides, self.exec, self.name)
+
+    def cut(self, inner: int) -> tuple[Dimension, Dimension]:
+        """The dimension as two: over parts of so many iterations, which divide it, and one part."""
+        strides = tuple([inner * step for step in self.strides])
+        outer = Dimension(self.type, self.size // inner, strides, self.exec, self.name)
+        return outer, self.sized(inner)
 
     def stepping(self, strides: tuple[int, ...]) -> Dimension:
         """The dimension with these strides."""

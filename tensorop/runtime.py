@@ -23,13 +23,14 @@ import numpy as np
 from tensorop.jit.abi import BETA_IS_ONE, FRAME_AT, PREPARED_WORDS, SCALAR_WORDS, CallRecord, Frame
 from tensorop.jit.entry import Launch, Operand, launch, machine
 from tensorop.jit.image import placed
+from tensorop.jit.lines import LINE
 from tensorop.tuples import NamedTuple
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Scalar = np.generic | np.ndarray[Any, Any]
 
 _SCALAR_BYTES = 32
-_LINE, _PAGE, _HUGE_PAGE = 64, 4096, 2 << 20
+_PAGE, _HUGE_PAGE = 4096, 2 << 20
 LONG_WORK = 2_000_000  # multiply-adds above which other Python threads may run meanwhile
 
 
@@ -186,7 +187,7 @@ class Buffer:
     __slots__ = ("_memory", "address", "size")
 
     def __init__(self, size: int) -> None:
-        align = _LINE if size < _PAGE else _PAGE if size < _HUGE_PAGE // 2 else _HUGE_PAGE
+        align = LINE if size < _PAGE else _PAGE if size < _HUGE_PAGE // 2 else _HUGE_PAGE
         self.size = -(-size // align) * align
         self._memory: mmap.mmap | np.ndarray[Any, np.dtype[np.uint8]]
         if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
