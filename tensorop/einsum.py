@@ -74,7 +74,8 @@ def einsum(
         The order of contraction of three and more operands: what numpy and opt_einsum take. False:
         two at a time in the order given.
     alpha, beta : scalar
-        The result is `alpha * sum + beta * out`.
+        The result is `alpha * sum + beta * out`. With beta 0 what `out` holds is not read; with
+        alpha 0 the operands are, so that their NaN and infinities come through.
     conj : sequence of int
         Positions of operands to conjugate, without a copy.
     threads : int, optional
@@ -97,9 +98,13 @@ def einsum(
     Raises
     ------
     EinsumError
-        A ValueError: the spec is malformed, or sizes disagree. It points at the fault.
+        A ValueError: the spec is malformed, sizes disagree, or there is a beta but no `out`. It
+        points at the fault.
+    ValueError
+        `out` is read-only, or `threads` less than 1.
     TypeError
-        An operand's dtype cannot be computed, or not be cast under `casting`.
+        An operand's dtype cannot be computed, or not be cast under `casting`; or an operand is an
+        array with a mask, or of a class that says itself what numpy's functions do.
 
     Examples
     --------

@@ -131,6 +131,15 @@ def _letter(i: int) -> str:
 def inner(a: Any, b: Any, /) -> Any:
     """Sum products over the last axis of both operands; a product where one has no dimensions.
 
+    Parameters
+    ----------
+    a, b : array_like
+
+    Returns
+    -------
+    ndarray
+        The axes of `a` but the last, then those of `b`; a scalar where there are none.
+
     Raises
     ------
     EinsumError
@@ -163,6 +172,17 @@ _INNER = object()  # by which the short way knows its calls
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Products of every element of `a` with every element of `b`, both flattened.
 
+    Parameters
+    ----------
+    a, b : array_like
+    out : ndarray, optional
+        Of shape (a.size, b.size).
+
+    Returns
+    -------
+    ndarray
+        `out`, or a new array of that shape.
+
     Raises
     ------
     EinsumError
@@ -180,6 +200,21 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 def transpose(a: Any, axes: Any = None) -> Any:
     """A view with the axes permuted, reversed by default: numpy.transpose.
+
+    Parameters
+    ----------
+    a : array_like
+    axes : sequence of int, optional
+        Which axis of `a` each axis of the result is.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        `axes` is no permutation.
 
     Examples
     --------

@@ -61,10 +61,17 @@ def matmul(
     axes : list of tuples, optional
         Where the matrices lie in the two operands and in the result; (-2, -1) each by default.
 
+    Returns
+    -------
+    ndarray
+        `out`, or a new array; a scalar where both operands have one dimension.
+
     Raises
     ------
     EinsumError
         Sizes that do not fit, or an operand without dimensions.
+    TypeError
+        An operand with a mask, or of a class that says itself what a ufunc does.
 
     Examples
     --------
@@ -128,10 +135,17 @@ def vecdot(
         The result keeps that axis, of size 1: where `axis` or a third entry of `axes` says, else
         last.
 
+    Returns
+    -------
+    ndarray
+        `out`, or a new array, or a scalar where the result has no dimensions.
+
     Raises
     ------
     EinsumError
         Sizes that do not fit, or an operand without dimensions.
+    TypeError
+        An operand with a mask, or of a class that says itself what a ufunc does.
 
     Examples
     --------

@@ -60,10 +60,14 @@ class Plan:
     Attributes
     ----------
     spec : str
+    threads : int or None
+        How many share the work; None: as many as are in force when it is called.
     flops : int
         Arithmetic operations: a multiply and an add are two, complex ones eight.
     bytes : int
         Operands and result, each once.
+    steps : tuple of Step
+        The operations that it runs, in order.
     """
 
     spec: str
