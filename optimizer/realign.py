@@ -261,31 +261,6 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
     return chosen if chosen.orders else as_given._replace(cycles=as_it_lies)
 
 
-def settled(parts: Realigned, machine: Machine) -> Realigned:
-    """What of the inputs to move once a new out is made in the order that `realign` has found: what
-    that would move with it, or what had better lie as out then does."""
-    op, out = parts.op, parts.op.out
-    if out not in parts.orders:
-        return parts
-    pairs = zip(op.dimensions, parts.strides(out), strict=True)
-    dims = [d.stepping((*d.strides[:-1], step)) for d, step in pairs]
-    made = normalised(op.with_dimensions(tuple(dims)))
-    at = {id(d): i for i, d in enumerate(made.dimensions)}
-    layouts, inputs = Layouts(made), range(out)
-    found = {
-        t: tuple([at[id(dims[i])] for i in parts.orders[t]]) for t in inputs if t in parts.orders
-    }
-    like = {t: layouts.like(out, t) for t in inputs}
-    like = {t: order for t, order in like.items() if order != layouts.lies(t)}
-    as_it_lies, price = cycles(_joined(made)[0], machine), _pricing(machine)
-    chosen, least = Realigned(made, cycles=as_it_lies), GAIN * as_it_lies
-    for orders in (found, like, *[{t: order} for t, order in like.items()]):
-        candidate = Realigned(made, orders)
-        if orders and candidate.fits(machine) and (total := price(candidate)) < least:
-            chosen, least = candidate._replace(cycles=total, as_it_lies=as_it_lies), total
-    return chosen
-
-
 def _summed(op: TensorOp, machine: Machine) -> Realigned:
     """A sum over one tensor, along whose rows vectors run: they are stored as they are read, and
     the result, which is smaller, is put into another order last."""

@@ -16,7 +16,7 @@ from tensorop.by_threads import ByThreads
 from tensorop.divided import DividedSum
 from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
 from tensorop.explain import show_planned
-from tensorop.ir import TensorOp
+from tensorop.ir import Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.entry import kernel_addresses
 from tensorop.jit.gemm_abi import GemmKernel
@@ -28,7 +28,7 @@ from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.pipeline import plan_stages
-from tensorop.optimizer.realign import Realigned, moved, realign, settled
+from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tensorop.schedule import Schedule
@@ -158,11 +158,10 @@ def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable
 def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and positions of the
     dimensions of out, outermost first, where it had better have another order than it has."""
-    parts = realign(op, host_machine(), out_is_new=True)
-    left = settled(parts, host_machine())
-    _into_new(left.op)[:] = [left]
+    given = normalised(op)
+    parts = _into_new(given)
     order = parts.orders.get(op.out, ())
-    dims = normalised(op).dimensions if order else ()
+    dims = given.dimensions
     at = {id(d): i for i, d in enumerate(op.dimensions)}
     return parts.cycles, tuple(at[id(dims[i])] for i in order)
 
@@ -218,16 +217,18 @@ def _as_it_lies(
 
 
 @lru_cache(maxsize=RECENT)
-def _into_new(op: TensorOp) -> list[Realigned]:
-    """Which tensors of a normalised operation had better be moved, where a preferred order was
-    asked for, and out is in that order."""
-    return []
+def _into_new(op: TensorOp) -> Realigned:
+    """Which tensors of a normalised operation had better be moved where out is new."""
+    return realign(op, host_machine(), out_is_new=True)
 
 
 def _realigned(op: TensorOp) -> Realigned:
-    """Which tensors had better be moved."""
-    known = _into_new(normalised(op))
-    return known[0] if known else realign(op, host_machine())
+    """Which tensors had better be moved, out being where it is: what a search for a new out has
+    found, as it is asked first, or, if that would have moved out, a search of its own."""
+    found = _into_new(normalised(op))
+    if found.op.main == Primitive.SUM or found.op.out in found.orders:
+        return realign(found.op, host_machine())
+    return found
 
 
 def forget() -> None:

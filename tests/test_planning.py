@@ -40,7 +40,6 @@ from tensorop.optimizer.realign import (
     UNSURE,
     Realigned,
     realign,
-    settled,
 )
 from tensorop.optimizer.stream_cost import stream_cycles
 from tensorop.optimizer.vectors import FEW_POINTS, least_stream_cycles, vectors_and_rows
@@ -225,35 +224,36 @@ def test_a_search_finds_what_one_over_all_dimensions_finds() -> None:
     assert moved > 40 and joined > 10 and same > 0.95 * 4 * 60
 
 
-def test_a_new_result_is_planned_by_the_search_that_found_its_order() -> None:
-    ordered = moved = 0
+def test_plans_do_not_depend_on_what_was_planned_before() -> None:
+    """Nor on whether the order of a new result was searched for, or known from the disk."""
+    moved = 0
     for case in random_cases(9, 60, (1e5, 1e7)):
         op = normalised(operation(case))
         if len(op.tensors) != 3:
             continue
-        parts = realign(op, MACHINE, out_is_new=True)
-        left = settled(parts, MACHINE)
-        assert op.out not in left.orders and left.op == normalised(left.op)
-        if op.out not in parts.orders:
-            assert left is parts
+        planning.forget()
+        found = planning._realigned(op)
+        planning.forget()
+        _, order = planning.preferred_order(op)
+        assert planning._realigned(op) == found
+        if not order:
             continue
-        ordered += 1
-        steps = dict(zip([d.name for d in op.dimensions], parts.strides(op.out), strict=True))
-        assert {d.name: d.strides[-1] for d in left.op.dimensions} == steps
-        given = {d.name: d.strides[:-1] for d in op.dimensions}
-        assert {d.name: d.strides[:-1] for d in left.op.dimensions} == given
-        found = {t: order for t, order in parts.orders.items() if t != op.out}
-        if found:  # one of the ways that are compared
-            whole = passes._begun(parts._replace(orders=found), MACHINE)
-            whole += sum(passes.cycles(parts.copy(t), MACHINE) for t in found)
-            whole += passes.cycles(parts.main(), MACHINE, True)
-            assert GAIN * left.cycles <= 1.001 * whole
-        moved += bool(left.orders)
-    assert ordered > 10 and moved > 5
+        moved += 1
+        steps, step = {}, 1
+        for i in reversed(order):
+            steps[i], step = step, step * op.dimensions[i].size
+        dims = enumerate(op.dimensions)
+        new = op.with_dimensions(
+            tuple(d.stepping((*d.strides[:-1], steps.get(i, 0))) for i, d in dims)
+        )
+        after = planning._realigned(new)
+        planning.forget()
+        assert planning._realigned(new) == after
+    assert moved > 10
 
 
-def test_what_a_new_result_moves_is_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = (np.ones(shape, np.float32) for shape in ((31, 32, 142, 2, 5), (2, 2, 31, 2, 142)))
+def test_the_order_of_a_new_result_takes_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it stays as it is."""
     searched = []
 
     def search(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Realigned:
@@ -261,11 +261,11 @@ def test_what_a_new_result_moves_is_not_searched_for_again(monkeypatch: pytest.M
         return realign(op, machine, out_is_new=out_is_new)
 
     monkeypatch.setattr(planning, "realign", search)
+    a, b = np.ones((30, 20, 40), np.float32), np.ones((40, 50), np.float32)
     tensorop.cache_clear()
     with CACHE(0):
-        result = tensorop.einsum("acfed,bgaef->dbacge", a, b)
-    np.testing.assert_array_equal(result, np.full(result.shape, 142, np.float32))
-    assert searched and all(searched)
+        tensorop.einsum("abk,kc->abc", a, b)
+    assert searched == [True]
 
 
 def halves(op: TensorOp) -> Iterator[Dimension]:
