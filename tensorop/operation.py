@@ -48,6 +48,7 @@ E = TypeVar("E", bound=StrEnum)
 FIRST_TOUCHES = (Primitive.NONE, Primitive.ZERO, Primitive.COPY)
 LAST_TOUCHES = (Primitive.NONE, *(p for p in Primitive if p in UNARY))
 _MOST = 1 << 56  # bytes, and so sizes and strides, that no machine addresses
+MOST_PASSED = 256  # layouts that are remembered
 _ROLES = {2: ("in0", "out"), 3: ("in0", "in1", "out")}
 _ABSENT = {DimType.M: "in1", DimType.N: "in0", DimType.K: "out"}
 _CONTRACTION_PRIM: Mapping[Primitive, Mapping[DimType, int]] = {
@@ -203,6 +204,8 @@ class TensorOperation:
             if layout in self._passed:
                 return array
         checked = _checked(array, op, tensor, role or op.tensors[tensor].role)
+        if len(self._passed) >= MOST_PASSED:
+            self._passed.clear()
         self._passed.add((tensor, checked.shape, checked.strides, checked.dtype))
         return checked
 
