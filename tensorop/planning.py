@@ -225,10 +225,11 @@ def _into_new(op: TensorOp) -> Realigned:
 def _realigned(op: TensorOp) -> Realigned:
     """Which tensors had better be moved, out being where it is: what a search for a new out has
     found, as it is asked first, or, if that would have moved out, a search of its own."""
-    found = _into_new(normalised(op))
-    if found.op.main == Primitive.SUM or found.op.out in found.orders:
-        return realign(found.op, host_machine())
-    return found
+    given = normalised(op)
+    found = _into_new(given)
+    if op.main == Primitive.SUM or op.out in found.orders:
+        return realign(given, host_machine())
+    return found._replace(op=given)  # whose names are its own
 
 
 def forget() -> None:
