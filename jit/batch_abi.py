@@ -12,8 +12,8 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 BatchAccess = Literal["unit", "zero", "strided", "repeated"]
-LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch
-WIDEST = 8  # columns of a tile at most, where items come one after the other
+LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch or of sums
+WIDEST = 8  # columns of a tile at most, where items come one after the other or K is inside
 
 
 class BatchWord(IntEnum):
@@ -75,6 +75,32 @@ class BatchKernel(NamedTuple):
         """Matrices that one vector holds an element of."""
         kind = element(self.dtype)
         return target.lanes(kind.accumulator.part) if kind.vectorises else 1
+
+
+class DotsKernel(NamedTuple):
+    """Products of one dtype as dot products of rows: K is consecutive in both inputs.
+
+    rows, columns: the register tile. left: rows of the last tile, where M is no multiple of `rows`.
+    """
+
+    dtype: str
+    rows: int
+    columns: int
+    left: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function."""
+        left = f"_left{self.left}" if self.left else ""
+        return f"dots_{self.dtype}_{self.rows}x{self.columns}{left}"
+
+
+def dots_tile(m: int, target: Target) -> tuple[int, int, int]:
+    """The rows and columns of a tile of dot products of m rows, and the rows of the last one if
+    those are fewer: rows evenly, and as many columns as registers have room for."""
+    rows = -(-m // -(-m // LONGEST))
+    # Beside the sums there are a vector of each row, and one of a column.
+    return rows, min(WIDEST, (target.registers - 1 - rows) // rows), m % rows
 
 
 class ItemsKernel(NamedTuple):

@@ -14,6 +14,7 @@ from tensorop.jit.target import Target
 _GENERATORS = {
     "BatchKernel": "batch",
     "CopyKernel": "copy",
+    "DotsKernel": "dots",
     "GemmKernel": "gemm",
     "InterleaveKernel": "interleave",
     "ItemsKernel": "items",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from tensorop.ir import CONTRACTIONS, DimType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.tiles import Tile, tiles
+from tensorop.optimizer.dots import dots_of
 from tensorop.optimizer.gathered import gathered_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
@@ -111,8 +112,9 @@ def regimes(op: TensorOp, machine: Machine) -> tuple[str, ...]:
     along_lanes = ("batch",) if as_batch(op) is not None else ()
     in_items = ("items",) if items_of(op, machine) is not None else ()
     in_code = ("tiny",) if tiny_of(op, machine) is not None else ()
+    along_rows = ("dots",) if dots_of(op, machine) is not None else ()
     in_place = ("gathered",) if gathered_of(op, machine) is not None else ()
-    return ("stream", "nest", "blocked", *along_lanes, *in_items, *in_code, *in_place)
+    return ("stream", "nest", "blocked", *along_lanes, *in_items, *in_code, *in_place, *along_rows)
 
 
 def check(op: TensorOp, choice: Choice, machine: Machine) -> None:

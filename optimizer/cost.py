@@ -22,6 +22,7 @@ from tensorop.optimizer.ahead import is_slow, read_ahead
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
+from tensorop.optimizer.dots import Dots
 from tensorop.optimizer.gathered import Gathered
 from tensorop.optimizer.items import Items
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
@@ -87,6 +88,9 @@ GATHER = 1.0  # an element of a vector of the batch whose elements are apart
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
+DOTS = 50.0  # a tile of dot products; FOLDED_DOT: of a sum of it, to end as a number in out
+FOLDED_DOT = 6.0
+LATENCY_OF_DOTS = 2.7  # of a step of a sum
 REORDERED = 1.5  # a vector of items whose elements change places
 SHORT = 8  # consecutive elements that are too few for vectors
 PAST = 0.42  # of the time to write to memory, past the caches
@@ -285,6 +289,25 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
             walk = walk_cycles(ceil(sum(counts)), length)
             memory += count * length / run * (begun * lines + walk)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def dots_cycles(found: Dots, machine: Machine) -> float:
+    """Matrix products as dot products of rows."""
+    op, (rows, columns) = found.op, found.kernel[1:3]
+    m, n, k, items = _sizes(op)
+    steps = ceil(k / machine.lanes(op.dtype))
+
+    def tile(rows: int, columns: int) -> float:
+        sums = rows * columns
+        return DOTS + steps * max(sums * PANELS, LATENCY_OF_DOTS) + sums * FOLDED_DOT
+
+    across = [(columns, n // columns), (1, n % columns)]
+    down = [(rows, m // rows), (found.kernel.left, min(1, found.kernel.left))]
+    each = sum(tile(r, c) * i * j for r, i in down if i for c, j in across)
+    # The first tile of rows waits for memory; the others read what it has brought.
+    work, memory = CALL + items * each, _item_memory(op, machine)
+    first = work / ceil(m / rows)
+    return max(first, memory) + BESIDE * min(first, memory) + work - first
 
 
 def items_cycles(items: Items, machine: Machine) -> float:

@@ -9,6 +9,7 @@
         items        the same, one after the other (items.py)
         tiny         the same, so small that each is straight-line code (tiny.py)
         gathered     small products whose operands lie anywhere (gathered.py)
+        dots         products of few rows that lie along the sum (dots.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
         nest         everything else: identify -> order -> parallelise -> a kernel in its loops
 
@@ -23,6 +24,7 @@ from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorO
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
+from tensorop.optimizer.dots import dots_of, dotted
 from tensorop.optimizer.follow import follow
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.gathered import gathered_of, gathering
@@ -153,6 +155,8 @@ def _scheduled(
         return tiny_products(tiny, machine, threads)
     if regime.name == "gathered" and (small := gathered_of(op, machine)) is not None:
         return touched(gathering(small, threads), machine)
+    if regime.name == "dots" and (dots := dots_of(op, machine)) is not None:
+        return dotted(dots, machine, threads)
     if regime.name == "items" and (items := items_of(op, machine)) is not None:
         return itemised(items, machine, threads)
     if regime.name == "blocked":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from math import inf
 
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
@@ -12,12 +11,14 @@ from tensorop.optimizer.cost import (
     SHORT,
     batch_cycles,
     direct_cycles,
+    dots_cycles,
     gathered_cycles,
     items_cycles,
     product_cycles,
     tiny_cycles,
 )
 from tensorop.optimizer.direct import as_items, direct
+from tensorop.optimizer.dots import dots_of
 from tensorop.optimizer.gathered import gathered_of
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.interleave import channels_of
@@ -28,13 +29,10 @@ from tensorop.optimizer.reorder import reordered_of
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
-from tensorop.optimizer.vectors import least_stream_cycles
 from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
-FEW = 4  # rows that may be dot products
-AGAIN = 2.0  # times as long as estimated these take: every row reads the other side again
 
 
 class Regime(NamedTuple):
@@ -75,8 +73,6 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
         return Regime("stream", "no matrix product: nothing is used twice")
     along = as_batch(op)
     large, best = _large_and_best(op, machine)
-    if min(m, n) <= FEW and (rows := _along_the_sum(op, machine)) < _estimate(best):
-        return Regime("stream", "few rows: vectors along the sum cost less than packing", rows)
     # Kernels of packed panels store better than others what is too large for the caches.
     few = bytes_of(op, op.out) <= machine.l2
     if loops and large.name == "blocked" and (few or best is not large):
@@ -127,6 +123,9 @@ def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regim
     if (gathered := gathered_of(op, machine)) is not None:
         why = "operands are small, and a kernel reads them wherever they lie"
         found.append(Regime("gathered", why, gathered_cycles(gathered, machine)))
+    if (dots := dots_of(op, machine)) is not None:
+        why = "few rows, and both sides lie along the sum: dot products cost less than packing"
+        found.append(Regime("dots", why, dots_cycles(dots, machine)))
     if not op.of_type(DimType.C):
         return found
     if (items := items_of(op, machine)) is not None:
@@ -169,16 +168,6 @@ LONGEST_BLOCK = 128  # elements of M and N in a block that a kernel reads as it 
 _ELEMENT = 1.5  # moving a lone element: packing it from, or storing it to, a strided tensor
 _STREAM = 1.5  # a vector multiply-add whose operands come from the first-level cache
 _CALL = 150.0  # a kernel call and the loop around it
-
-
-def _along_the_sum(op: TensorOp, machine: Machine) -> float:
-    """Cycles of a product of a few rows as dot products, each of which reads the other side again;
-    infinitely many where not both sides are consecutive along the sum."""
-    summed, kind = op.of_type(DimType.K), element(op.dtype)
-    dots = len(summed) == 1 and summed[0].strides[:2] == (1, 1) and len(op.dimensions) == 3
-    if not dots or not kind.is_float or kind.parts > 1 or kind.half:
-        return inf
-    return AGAIN * least_stream_cycles(op, machine)
 
 
 def _prefers_batch(op: TensorOp, machine: Machine) -> bool:

@@ -16,7 +16,7 @@ from tensorop.bind_staged import StagedWords, staged_copy
 from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, Part
 from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
-from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel
+from tensorop.jit.batch_abi import BatchKernel, BatchWord, DotsKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.image import REFERENCE, Image
@@ -254,7 +254,7 @@ class _Binder(StagedWords):
             return self._gemm_words(call)
         if isinstance(call.kernel, CopyKernel):
             return self._copy_words(call)
-        if isinstance(call.kernel, (BatchKernel, ItemsKernel, TinyKernel)):
+        if isinstance(call.kernel, (BatchKernel, DotsKernel, ItemsKernel, TinyKernel)):
             return self._batch_words(call)
         if isinstance(call.kernel, TouchKernel):
             return self._touch_words(call)

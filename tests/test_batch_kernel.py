@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from tensorop.bind import bind
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import CallRecord, Frame, Node
-from tensorop.jit.batch_abi import BatchKernel, BatchWord, ItemsKernel, exact_tile, tile_of
+from tensorop.jit.batch_abi import (
+    BatchKernel,
+    BatchWord,
+    DotsKernel,
+    ItemsKernel,
+    dots_tile,
+    exact_tile,
+    tile_of,
+)
 from tensorop.jit.compiler import assembly
 from tensorop.jit.generate import generate
 from tensorop.jit.image import KERNEL, REFERENCE
@@ -68,7 +76,7 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDAr
     return (abs(numbers) if kind.kind in "ub" else numbers).astype(kind)
 
 
-def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None:
+def check(kernel: BatchKernel | DotsKernel | ItemsKernel, target: Target, case: Case) -> None:
     """Run a kernel on small integers, whose sums are exact, and compare. Matrices lie between each
     other, or one after the other with their columns outside their rows."""
     rng = np.random.default_rng([case.m, case.n, case.k, case.x])
@@ -90,6 +98,10 @@ def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None
         if isinstance(kernel, ItemsKernel):
             matrix = shape[0] * shape[1]
             strides = (item, shape[0] * item, (matrix + apart - 1) * item)
+        if isinstance(kernel, DotsKernel):  # K is the second axis of in0, and the first of in1
+            matrix, inner = shape[0] * shape[1], (1, 0, case.n % 2)[key]
+            sides_ = (item, shape[0] * item) if inner == 0 else (shape[1] * item, item)
+            strides = (*sides_, (matrix + apart - 1) * item)
         blocks.append(Block(given_, strides, case.at_end, key))  # type: ignore[arg-type]
         first = BatchWord.IN0_M + 3 * key
         words[first : first + 3] = strides
@@ -111,7 +123,7 @@ def check(kernel: BatchKernel | ItemsKernel, target: Target, case: Case) -> None
 
 
 def expect(
-    kernel: BatchKernel | ItemsKernel,
+    kernel: BatchKernel | DotsKernel | ItemsKernel,
     case: Case,
     in0: NDArray[Any],
     in1: NDArray[Any],
@@ -275,6 +287,44 @@ def test_updates_of_items(
     case = Case(2 * lanes, 4, 3, 5, alpha=alpha, beta=beta, first=first)
     for past in (False, True):
         check(ItemsKernel(dtype, lanes, 2, past), target, case)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dots(dtype: str, target: Target) -> None:
+    """Every number of rows, whole tiles of columns and single ones, and vectors full or in part, on
+    memory that ends there; items with gaps between them."""
+    lanes = target.lanes(numpy_dtype(dtype).itemsize)
+    for m in range(1, 10):
+        rows, columns, left = dots_tile(m, target)
+        kernel = DotsKernel(dtype, rows, columns, left)
+        for n, k, x, apart in (
+            (1, 1, 1, 1),
+            (columns - 1, lanes - 1, 2, 3),
+            (columns, lanes, 1, 1),
+            (2 * columns + 1, 3 * lanes + 1, 3, 2),
+        ):
+            for at_end in (True, False):
+                check(kernel, target, Case(m, max(1, n), max(1, k), x, (apart,) * 3, at_end=at_end))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("alpha", [None, 2.0])
+@pytest.mark.parametrize("beta", [None, 3.0])
+@pytest.mark.parametrize("first", [True, False])
+def test_updates_of_dots(
+    alpha: float | None, beta: float | None, first: bool, target: Target
+) -> None:
+    case = Case(5, 7, 19, 2, alpha=alpha, beta=beta, first=first)
+    check(DotsKernel("float32", *dots_tile(5, target)), target, case)
+
+
+@given(st.integers(1, 200))
+def test_rows_of_dots_are_spread_evenly(m: int) -> None:
+    for target in (param.values[0] for param in TARGETS):
+        rows, columns, left = dots_tile(m, target)  # type: ignore[arg-type]
+        assert rows * columns + rows + 1 <= target.registers  # type: ignore[union-attr]
+        assert left == m % rows and 0 <= left < rows <= 4 and columns >= 2
 
 
 @given(st.integers(1, 70), st.integers(1, 40), st.sampled_from(["float32", "float64", "int8"]))

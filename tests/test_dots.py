@@ -1,0 +1,87 @@
+"""Products of few rows as dot products, from the spec to the result (optimizer/dots.py)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.optimizer import realign, regime
+from tensorop.optimizer.balance import LONGEST_SUM
+from tensorop.optimizer.machine import host_machine
+
+
+@pytest.fixture(autouse=True)
+def preferred(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Dot products wherever they are possible, on every machine."""
+
+    def forget() -> None:
+        regime._choose.cache_clear()
+        regime._large_and_best.cache_clear()
+        realign.cycles.cache_clear()
+        tensorop.cache_clear()
+
+    monkeypatch.setattr(regime, "dots_cycles", lambda *_: 1.0)
+    forget()
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+def regimes(plan: tensorop.Plan) -> list[str]:
+    lines = plan.explain().splitlines()
+    return [line.split("regime: ")[1].split(",")[0] for line in lines if "regime: " in line]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("spec", "sizes"),
+    [
+        ("bk,nk->bn", {"b": 3, "n": 331, "k": 1000}),
+        ("bk,nk->nb", {"b": 7, "n": 331, "k": 1000}),
+        ("nk,bk->bn", {"b": 13, "n": 331, "k": 999}),  # the short side second
+        ("xbk,xnk->xbn", {"x": 5, "b": 2, "n": 217, "k": 300}),
+        ("abd,cad->acb", {"a": 97, "b": 4, "c": 150, "d": 52}),  # items in rows between each other
+        ("yxbk,xnyk->bxny", {"y": 3, "x": 5, "b": 4, "n": 90, "k": 128}),
+        ("bk,nk->bn", {"b": 2, "n": 230, "k": 17 * LONGEST_SUM}),
+    ],
+)
+def test_results(spec: str, sizes: dict[str, int], dtype: str, threads: int) -> None:
+    """Into new arrays and given ones, which are added to; also where in1 has gaps."""
+    rng = np.random.default_rng(0)
+    shapes = [[sizes[label] for label in term] for term in spec.split("->")[0].split(",")]
+    first, second = (rng.integers(-3, 4, shape).astype(dtype) for shape in shapes)
+    apart = np.zeros((2 * shapes[1][0], *shapes[1][1:]), dtype)[::2]
+    apart[...] = second
+    expected = np.einsum(spec, first.astype(float), second.astype(float), optimize=True)
+    for other in (second, apart):
+        plan = tensorop.compile(spec, first, other, threads=threads)
+        if sizes["k" if "k" in sizes else "d"] < LONGEST_SUM and threads == 1:
+            assert "dots" in regimes(plan)
+        np.testing.assert_array_equal(plan(first, other), expected)
+        out = np.ones(expected.shape[::-1], dtype).T
+        plan(first, other, out=out, alpha=2, beta=3)
+        np.testing.assert_array_equal(out, 2 * expected + 3)
+
+
+def test_long_sums_are_cut() -> None:
+    lanes = host_machine().lanes("float32")
+    longest = LONGEST_SUM * lanes
+    plan = tensorop.compile(
+        "bk,nk->bn", (2, 3 * longest), (50, 3 * longest), dtypes="float32", threads=1
+    )
+    (block,) = re.findall(rf"for K of {3 * longest}, blocks of (\d+)", plan.explain())
+    assert 0 < int(block) <= longest and int(block) % lanes == 0
+
+
+def test_short_rows_between_each_other_are_gone_along() -> None:
+    """So many rows of in1 at a time as a tile has, all items of a batch, and then the next rows."""
+    plan = tensorop.compile("abd,cad->acb", (97, 4, 52), (150, 97, 52), threads=1)
+    (kernel,) = (line for line in plan.explain().splitlines() if "rows of in1 a call" in line)
+    columns = kernel.split("tile ")[1].split(",")[0].split("x")[1]
+    assert f"{columns} rows of in1 a call" in kernel
+    assert f"for N of 150, blocks of {columns}" in plan.explain()
