@@ -81,18 +81,20 @@ class DotsKernel(NamedTuple):
     """Products of one dtype as dot products of rows: K is consecutive in both inputs.
 
     rows, columns: the register tile. left: rows of the last tile, where M is no multiple of `rows`.
+    asks: memory is asked for what lies further on in the rows of in1, which come from there.
     """
 
     dtype: str
     rows: int
     columns: int
     left: int = 0
+    asks: bool = False
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         left = f"_left{self.left}" if self.left else ""
-        return f"dots_{self.dtype}_{self.rows}x{self.columns}{left}"
+        return f"dots_{self.dtype}_{self.rows}x{self.columns}{left}{'_asking' * self.asks}"
 
 
 def dots_tile(m: int, target: Target) -> tuple[int, int, int]:

@@ -22,6 +22,8 @@ from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
 
+AHEAD = 2048  # bytes further on in the rows of in1 that are asked for
+
 
 def generate(kernel: DotsKernel, target: Target) -> ir.Module:
     """The module of a kernel."""
@@ -106,7 +108,10 @@ class _Dots:
         rows = [vector.load(code.at(place, offset), count) for place in down]
         after = []
         for place in beside:
-            column = vector.load(code.at(place, offset), count)
+            at = code.at(place, offset)
+            if self.kernel.asks and count is None:
+                code.prefetch(code.at(at, AHEAD), near=False)
+            column = vector.load(at, count)
             after += [vector.fma(row, column, next(old)) for row in rows]
         return flat(after)
 

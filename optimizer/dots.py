@@ -18,6 +18,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
@@ -53,10 +54,12 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
     if k.strides[:2] != (1, 1) or rows < 2 or rows > MOST_ROWS:
         return None
     swapped = n.size < m.size
-    kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target))
+    op = exchange(op) if swapped else op
+    asks = level_of(bytes_of(op, 1), machine) == MEMORY
+    kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks)
     if rows > kernel.rows and rows * k.size * kind.size > machine.l2:
         return None
-    return Dots(exchange(op) if swapped else op, swapped, kernel)
+    return Dots(op, swapped, kernel)
 
 
 def dotted(found: Dots, machine: Machine, threads: int) -> Schedule:
