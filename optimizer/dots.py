@@ -79,8 +79,10 @@ def dotted(found: Dots, machine: Machine, threads: int) -> Schedule:
     sides = [Axis(d.type.value, d.type, (d,)) for d in (m, n, k)]
     along = Axis("X", DimType.C, (x,) if x is not None else ())
     lanes = machine.lanes(op.dtype)
-    longest = min(longest_sum(kind, k.size, lanes), machine.l2 // 4 // (m.size * kind.size))
-    summed = balanced(k.size, longest, lanes)
+    kept = machine.l2 // 4 // (m.size * kind.size)
+    summed = min(longest_sum(kind, k.size, lanes), max(lanes, kept // lanes * lanes))
+    if summed < k.size:
+        summed = balanced(k.size, summed, lanes)
     work = call_work(machine, kind) // (m.size * summed)
     apart = x is not None and abs(x.strides[1]) < abs(n.strides[1])
     columns = kernel.columns if apart else max(1, work // kernel.columns) * kernel.columns

@@ -78,6 +78,12 @@ def test_long_sums_are_cut() -> None:
     assert 0 < int(block) <= longest and int(block) % lanes == 0
 
 
+def test_sums_that_fit_are_whole() -> None:
+    for k in (52, 64, 1000):
+        plan = tensorop.compile("bk,nk->bn", (4, k), (99, k), threads=1)
+        assert "dots" in regimes(plan) and "for K of" not in plan.explain()
+
+
 def test_short_rows_between_each_other_are_gone_along() -> None:
     """So many rows of in1 at a time as a tile has, all items of a batch, and then the next rows."""
     plan = tensorop.compile("abd,cad->acb", (97, 4, 52), (150, 97, 52), threads=1)
