@@ -5,7 +5,8 @@ In go a `Contraction`, the operands' strides, the strides of the result and a pa
 intermediate result, and the last step writes the result. No arrays are needed.
 
 A label that only one operand has, and that nothing later needs, is summed before the operand is
-multiplied, so that the product is smaller by that label's size. Intermediate results are dense,
+multiplied, so that the product is smaller by that label's size; a last product of few elements
+takes the sum in itself, since a step more would take longer. Intermediate results are dense,
 with batch labels outermost, then those of the first and those of the second operand, which is the
 order in which a matrix product writes; but a batch label that is the fastest of both operands stays
 so, since nothing can then be read and written along another one.
@@ -77,6 +78,9 @@ def plan_tree(
     return planner.finish()
 
 
+BRIEF = 4096  # multiplications that take no longer than a step more
+
+
 class _Planner:
     """The state of a tree under construction: which slots still wait to be contracted."""
 
@@ -140,7 +144,10 @@ class _Planner:
 
     def _multiply(self, first: int, second: int) -> int:
         """A two-operand step; returns the slot of its result."""
-        inputs = (self._reduce(first), self._reduce(second))
+        last = self.products_left == 1
+        inputs = (first, second)
+        if not (last and self._is_brief(inputs)):
+            inputs = (self._reduce(first), self._reduce(second))
         self.products_left -= 1
         operands = [self._take(slot) for slot in inputs]
         if not self.products_left:
@@ -151,6 +158,12 @@ class _Planner:
         shared = [label for label in a if label in common and label not in inner]
         lone = [label for label in (*a, *b) if label not in common]
         return self._emit(inputs, self._dense([*shared, *lone, *inner]))
+
+    def _is_brief(self, slots: tuple[int, int]) -> bool:
+        """Whether so little is multiplied that sums over one operand alone are no steps before the
+        product, but part of it."""
+        labels = {label for slot in slots for label in self.tensors[slot].labels}
+        return math.prod([self.contraction.sizes[label] for label in labels]) <= BRIEF
 
     def _reduce(self, slot: int) -> int:
         """Sum the labels that only this operand has; returns the slot to go on with."""

@@ -116,6 +116,16 @@ def test_explain_says_whose_labels_it_has() -> None:
     assert "  as planned before for other labels: i is k, k is i, j is b\n" in other
 
 
+@pytest.mark.parametrize(("rows", "steps"), [(8, 1), (800, 2)])
+def test_a_sum_over_one_operand_alone_is_a_step_of_its_own_where_that_pays(
+    rows: int, steps: int
+) -> None:
+    plan = tensorop.compile("b,bc->b", (rows,), (rows, 9))
+    assert len(plan.schedules) == steps
+    a, b = np.arange(rows) - 3.0, np.arange(rows * 9.0).reshape(rows, 9)
+    np.testing.assert_allclose(plan(a, b), a * b.sum(1))
+
+
 def test_a_plan_without_work_has_no_schedule() -> None:
     plan = tensorop.compile("ij->ji", (4, 5))
     assert not plan.schedules
