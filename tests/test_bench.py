@@ -303,6 +303,24 @@ def test_turns_are_taken_in_turn() -> None:
     assert turns[4:] == [("a", 20), ("b", 1)] * 3
 
 
+def test_who_is_far_slower_than_the_pace_is_not_asked_again() -> None:
+    asked = dict.fromkeys("abc", 0)
+
+    def contestant(name: str, seconds: float):
+        def run(calls: int) -> float:
+            asked[name] += 1
+            return seconds
+
+        return run
+
+    contestants = {"a": contestant("a", 0.1), "b": contestant("b", 0.5), "c": contestant("c", 2.0)}
+    got = interleave(contestants, 3, pace=["a"])
+    assert got == {"a": [0.1] * 3, "b": [0.5] * 3, "c": [2.0] * 3}
+    assert asked == {"a": 5, "b": 5, "c": 2}
+    interleave(contestants, 3)
+    assert asked == {"a": 10, "b": 10, "c": 7}
+
+
 def test_ratio_is_of_the_same_round() -> None:
     # A machine that slows down tenfold in one round changes no ratio.
     assert ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
@@ -405,6 +423,27 @@ def test_check_goes_through_the_result_in_blocks(monkeypatch: pytest.MonkeyPatch
     assert worker.check("ij,jk->ki", [a, b], result, None, False) <= 1
     result[-1, -1] += 1e-2
     assert worker.check("ij,jk->ki", [a, b], result, None, False) > 1
+
+
+@pytest.mark.parametrize("spec", ["bij,jkb->ikb", "bij,jb->b", "ibj,bjc->cbi", "bcj,cbj->bc"])
+def test_check_goes_through_a_batch_item_by_item(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "SHORT_LOOP", 2)
+    sizes = {"b": 3, "c": 2, "i": 4, "j": 5, "k": 6}
+    terms = spec.replace("->", ",").split(",")[:2]
+    operands = [
+        random_array([sizes[k] for k in term], "float32", i) for i, term in enumerate(terms)
+    ]
+    result = np.einsum(spec, *operands)
+    items = list(worker.items(spec, operands))
+    assert len(items) == (6 if spec.endswith("->bc") else 3)
+    for each, own, where in items:
+        assert "b" not in each
+        np.testing.assert_allclose(np.einsum(each, *own), result[where], rtol=1e-4)
+    assert worker.check(spec, operands, result, None, False) <= 1
+    result.flat[-1] += 1e-2
+    assert worker.check(spec, operands, result, None, False) > 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

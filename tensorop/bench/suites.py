@@ -222,7 +222,9 @@ class Bench:
     ) -> dict[tuple[int, str], list[float]]:
         keys = {f"{threads} {name}": (threads, name) for threads, name in contestants}
         named = {text: contestants[key] for text, key in keys.items()}
-        return {keys[k]: v for k, v in interleave(named, self.options.rounds).items()}
+        ours = [text for text, (_, name) in keys.items() if name in (OURS, OURS + OUT)]
+        seconds = interleave(named, self.options.rounds, pace=ours)
+        return {keys[text]: rounds for text, rounds in seconds.items()}
 
     def _row(
         self,

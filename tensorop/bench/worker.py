@@ -355,6 +355,23 @@ def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
+def items(spec: str, operands: list[Array]) -> Iterator[tuple[str, list[Array], tuple[Any, ...]]]:
+    """The operation item by item of its batch, where an item is much work: the spec of an item, its
+    operands, and where in the result it lies. einsum goes through BLAS for an item, but not for a
+    batch of them."""
+    *terms, output = spec.replace("->", ",").split(",")
+    sizes = sizes_of(spec, operands)
+    batch = [k for k in output if all(k in term for term in terms)] if len(terms) == 2 else []
+    if math.prod(sizes[k] for k in sizes if k not in batch) < SHORT_LOOP:
+        batch = []
+    kept = ["".join(k for k in term if k not in batch) for term in (*terms, output)]
+    for item in np.ndindex(*[sizes[k] for k in batch]):
+        index = dict(zip(batch, item, strict=True))
+        *parts, where = ([index.get(k, slice(None)) for k in term] for term in (*terms, output))
+        cut = [operand[tuple(part)] for operand, part in zip(operands, parts, strict=True)]
+        yield f"{','.join(kept[:-1])}->{kept[-1]}", cut, tuple(where)
+
+
 def blocks(spec: str, operands: list[Array], result: Array) -> Iterator[tuple[list[Array], Any]]:
     """The operation cut along the longest label of its result, a piece at a time: the operands of
     the piece, and where in the result it lies."""
@@ -395,18 +412,19 @@ def check(
     exact_kind = result.dtype.kind not in "fc"
     factor = 0.0 if exact_kind else (summed + 8) * float(np.finfo(result.dtype).eps)
 
-    def judge(parts: list[Array], where: Any, kind: np.dtype[Any]) -> float:
+    def judge(spec: str, parts: list[Array], got: Array, before: Array) -> float:
         wide = [part.astype(kind) for part in parts]
-        exact = np.asarray(np.einsum(spec, *wide, optimize=True))
-        size = np.asarray(np.einsum(spec, *map(np.abs, wide), optimize=True))
-        if initial is not None:
-            exact, size = exact + initial[where], size + np.abs(initial[where])
-        if relu:
-            exact = np.maximum(exact, 0)
-        return worst(np.asarray(result[where]), exact, np.abs(size) * factor)
+        exact = before + np.asarray(np.einsum(spec, *wide, optimize=True))
+        size = np.abs(before) + np.asarray(np.einsum(spec, *map(np.abs, wide), optimize=True))
+        return worst(got, np.maximum(exact, 0) if relu else exact, np.abs(size) * factor)
 
     kind = wider(result.dtype)
-    error = max(judge(parts, where, kind) for parts, where in blocks(spec, operands, result))
+    start = np.broadcast_to(np.zeros((), kind) if initial is None else initial, result.shape)
+    error = 0.0
+    for each, own, item in items(spec, operands):
+        got, before = np.asarray(result[item]), np.asarray(start[item])
+        for parts, where in blocks(each, own, got):
+            error = max(error, judge(each, parts, got[where], before[where]))
     if result.dtype.itemsize >= kind.itemsize and not exact_kind and initial is None:
         error = max(error, sampled(spec, operands, result, factor, summed, relu))
     return error
