@@ -34,7 +34,14 @@ from tensorop.optimizer.layouts import Layouts, Order
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.regime import choose
-from tensorop.optimizer.transfer import read_cycles
+from tensorop.optimizer.transfer import (
+    BYTES_PER_CYCLE,
+    LINE_CYCLES,
+    MEMORY,
+    UNNOTICED,
+    WRITTEN,
+    read_cycles,
+)
 from tensorop.optimizer.vectors import least_stream_cycles
 from tensorop.optimizer.widen import widen
 from tensorop.tuples import NamedTuple
@@ -46,8 +53,8 @@ PIECES = 4  # of which L3 holds so many
 MOST = 1 << 28  # bytes of temporaries; KEPT: that a process keeps from call to call
 KEPT = 4 << 20
 MOST_LINKED = 2  # temporaries of a plan
-LONG_RUN = 256  # elements left together at least where tensors are cut into pieces for the cache
-LEAST_RUN = 64  # the same where whole ones would take more than MOST
+# Cycles that a byte of a temporary takes longer to be written and read in memory than in L3.
+SPILLED = (1 + WRITTEN[MEMORY]) / BYTES_PER_CYCLE[MEMORY] - (1 + WRITTEN[2]) / BYTES_PER_CYCLE[2]
 COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
@@ -117,26 +124,38 @@ class Realigned(NamedTuple):
     def block(self, machine: Machine) -> tuple[int, int]:
         """The dimension along which to go through the operation piece by piece, so that what is
         moved is still in the cache when it is used, and its block; the whole of the first one where
-        that fits anyway, or no dimension is in all that is large. The sum of a piece is added to
-        what out holds where that dimension is K."""
+        that fits anyway, or where pieces would cost more than memory does. Only what has no other
+        dimension is cut along K: the sum of a piece is then added to what out holds."""
         held, limit, dims = self.held, machine.l3 // PIECES, self.op.dimensions
         if held <= 2 * limit:
             return 0, dims[0].size
         size = element(self.op.dtype).size
         large = [t for t in self.orders if self.size(t) * size > limit // 2]
-        adds = self.op.out not in self.orders and not _keeps_out(self.op)
-        blocks = {
-            i: max(1, d.size * limit // max(held, 1))
-            for i, d in enumerate(dims)
-            if (adds or d.type != DimType.K) and any(d.strides) and all(d.strides[t] for t in large)
-        }
-        # What a piece has of a tensor should lie in long runs.
-        runs = {i: n * min(abs(s) for s in dims[i].strides if s) for i, n in blocks.items()}
-        chosen = max(runs, key=lambda i: (dims[i].type != DimType.K, runs[i]), default=0)
-        least = LONG_RUN if held <= MOST else LEAST_RUN
-        if runs.get(chosen, 0) < least:
+        able = [
+            i for i, d in enumerate(dims) if any(d.strides) and all(d.strides[t] for t in large)
+        ]
+        kept = [i for i in able if dims[i].type != DimType.K]
+        if not kept and (self.op.out in self.orders or _keeps_out(self.op)):
+            able = []
+        blocks = {i: max(1, dims[i].size * limit // max(held, 1)) for i in kept or able}
+        prices = {i: self._apart(i, n, machine) for i, n in blocks.items()}
+        chosen = min(prices, key=prices.__getitem__, default=0)
+        if not prices or (held <= MOST and prices[chosen] >= held * SPILLED):
             return 0, dims[0].size
         return chosen, blocks[chosen]
+
+    def _apart(self, along: int, block: int, machine: Machine) -> float:
+        """Cycles that pieces cost: inputs that all of them have are read again, and so is an out to
+        which all are added; of the others a piece has runs, which the hardware has to find."""
+        op, d = self.op, self.op.dimensions[along]
+        pieces, cycles = -(-d.size // block), 0.0
+        for t, stride in enumerate(d.strides):
+            if stride:
+                cycles += op.reached(t) / (block * abs(stride)) * UNNOTICED * LINE_CYCLES[MEMORY]
+            else:
+                again = 1 if t < op.out else 1 + WRITTEN[MEMORY]
+                cycles += (pieces - 1) * again * read_cycles(op, t, machine)
+        return cycles
 
     def links(self, machine: Machine) -> bool:
         """Whether all of it is a single plan (`tensorop/linked.py`): an operation that is a single
@@ -162,14 +181,12 @@ class Realigned(NamedTuple):
         along, block = self.block(machine)
         return self.held * block // self.op.dimensions[along].size <= MOST
 
-    def read_again(self, machine: Machine) -> float:
-        """Cycles to read the tensors that piece after piece has all of."""
+    def in_pieces(self, machine: Machine) -> float:
+        """Cycles that pieces cost more than they save."""
         along, block = self.block(machine)
-        pieces = -(-self.op.dimensions[along].size // block)
-        if pieces == 1:
+        if block >= self.op.dimensions[along].size:
             return 0.0
-        whole = (t for t in range(self.op.out) if not self.op.dimensions[along].strides[t])
-        return (pieces - 1) * sum(read_cycles(self.op, t, machine) for t in whole)
+        return max(0.0, self._apart(along, block, machine) - self.held * SPILLED)
 
     def part(self, dimension: int, size: int) -> Realigned:
         """The same of a piece: so much of a dimension."""
@@ -253,7 +270,7 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         floors = [FEWER * main for more, main in estimates if items <= more]
         if price + max([bound, *floors]) >= limit or not own.fits(machine):
             continue
-        main = cycles(short.main(), machine, True) + own.read_again(machine)
+        main = cycles(short.main(), machine, True) + own.in_pieces(machine)
         estimates.append((items, main))
         if price + main < limit:
             least = price + main
@@ -327,7 +344,7 @@ def _pricing(machine: Machine) -> Callable[[Realigned], float]:
     copying = _copying(machine)
 
     def price(candidate: Realigned) -> float:
-        main = cycles(candidate.main(), machine, True) + candidate.read_again(machine)
+        main = cycles(candidate.main(), machine, True) + candidate.in_pieces(machine)
         return _begun(candidate, machine) + copying(candidate, candidate.orders) + main
 
     return price

@@ -198,7 +198,7 @@ def plain_realign(op: TensorOp, out_is_new: bool) -> Realigned:
         price += sum(passes.cycles(candidate.copy(t), MACHINE) for t in copied)
         if price + bound >= least or not own.fits(MACHINE):
             continue
-        price += passes.cycles(candidate.main(), MACHINE, True) + own.read_again(MACHINE)
+        price += passes.cycles(candidate.main(), MACHINE, True) + own.in_pieces(MACHINE)
         free = min(FREE * surely, UNSURE * lies)
         if price < min(least, GAIN * lies if copied else free):
             chosen, least = candidate._replace(cycles=price), price
