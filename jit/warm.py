@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ COUNT = 4  # buffers for more than that, for as many calls at a time
 BUFFER = 4 << 20  # bytes of each
 MOST_THREADS = 256  # CPython has one object for each of the numbers up to here
 MAX_RANK = 8  # dimensions that an array may have
+MOST_OPERANDS = 6  # of a call, and steps that it may be run in
+MOST_STEPS = 8
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
 SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
@@ -50,25 +53,38 @@ class Array:
     WORDS = STRIDES + MAX_RANK
 
 
+class Step:
+    """Words of a step. PREPARED: address of its plan. IN0, IN1: what that reads, counted from the
+    first operand through the last one to the results of the steps before. TO: where in the scratch
+    its result is; the last one's is the call's."""
+
+    PREPARED = 0
+    IN0 = 1
+    IN1 = 2
+    TO = 3
+    WORDS = 4
+
+
 class Record:
-    """Words of a record. KEY, KEEP: addresses of objects. PREPARED: of the plan. SWAPS: in0 is b.
-    FORM: of the call, see `form`; a new array is of the layout OUT, a single operand is A and B.
-    FACTOR: bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken.
-    SCRATCH: bytes that the plan needs besides, at most BUFFER. THREADS: Python's object for the
-    number of threads that the plan is for, at most MOST_THREADS; 0: for any."""
+    """Words of a record. KEY, KEEP: addresses of objects; what KEEP refers to keeps the record, and
+    all that it points to. FORM: of the call, see `form`; a new array is of the layout OUT. FACTOR:
+    bytes of alpha and beta, or of their real parts, which are floats; 0: none is taken. SCRATCH:
+    bytes that the steps need besides, at most BUFFER, of which plans have those behind the first
+    KEPT. THREADS: Python's object for the number of threads that the plans are for, at most
+    MOST_THREADS; 0: for any. COUNT: of the STEPS, which follow, as the layouts of the OPERANDS do.
+    """
 
     KEY = 0
     KEEP = 1
-    PREPARED = 2
-    SWAPS = 3
-    FORM = 4
-    FACTOR = 5
-    SCRATCH = 6
-    THREADS = 7
-    A = 8
-    B = A + Array.WORDS
-    OUT = B + Array.WORDS
-    WORDS = OUT + Array.WORDS
+    FORM = 2
+    FACTOR = 3
+    SCRATCH = 4
+    KEPT = 5
+    THREADS = 6
+    COUNT = 7
+    OUT = 8
+    STEPS = OUT + Array.WORDS
+    OPERANDS = STEPS + MOST_STEPS * Step.WORDS
 
 
 def array_api() -> tuple[int, int] | None:
@@ -114,12 +130,13 @@ def _fields_are_known() -> bool:
     )
 
 
-def form(*, makes: bool, single: bool, scaled: bool = False) -> int:
-    """Whether a call makes its result, has one operand, and an alpha that is not 1, as a number."""
-    return makes + 2 * single + 4 * scaled
+def form(count: int, *, makes: bool, scaled: bool = False) -> int:
+    """How many operands a call has, whether it makes its result, and has an alpha that is not 1, as
+    a number."""
+    return makes + 2 * scaled + 4 * count
 
 
-def hashed(key: int, shapes: tuple[tuple[int, ...], ...], form: int) -> int:
+def hashed(key: int, shapes: Sequence[tuple[int, ...]], form: int) -> int:
     """The slot that a record is looked for in first: the same as the generated code finds."""
     value = (key >> 4) + form
     for shape in shapes:

@@ -1,21 +1,20 @@
 """The built-in functions that run calls seen before, as generated code on CPython's C API.
 
-`warm(operands, out[, alpha, beta])` takes the tuple (key, a, b), or (key, a), and an array or None,
-and perhaps factors (`warm_scalars.py`: Python's floats and ints, where the plan's dtype is one of
-floats). It looks for a
-record that says: for this key (an object, compared by identity), for arrays of these dtypes, shapes
-and strides, run that plan; a single operand counts as both, and the plan reads the first. If there
-is one, it runs it and returns `out`, or a new array, or a scalar where the result has no
-dimensions; else it returns None, and has done nothing. So a call that is repeated costs some tens
-of nanoseconds beside its work; everything else goes the way of `tensorop/einsum.py`, by which the
-records come about (`jit/warm.py`).
+`warm(operands, out[, alpha, beta])` takes the tuple (key, a, b, ...) and an array or None, and
+perhaps factors (`warm_scalars.py`: Python's floats and ints, where the plan's dtype is one of
+floats). It looks for a record that says: for this key (an object, compared by identity), for arrays
+of these dtypes, shapes and strides, run these plans, one after the other. If there is one, it runs
+them and returns `out`, or a new array, or a scalar where the result has no dimensions; else it
+returns None, and has done nothing. So a call that is repeated costs some tens of nanoseconds beside
+its work; everything else goes the way of `tensorop/einsum.py`, by which the records come about
+(`jit/warm.py`).
 
 Before functions of the package, and before plans, stand two others (`jit/front.py`,
 `jit/vectorcall.py`): they take what those take, look for the same records, and themselves call
 Python for everything else.
 
 Records are found by a hash of the key's address and the shapes, in a table of addresses. They are
-read while the GIL is held; the plan of a record is kept alive for as long as it runs.
+read while the GIL is held; the one that is run is kept alive meanwhile, with all that it points to.
 """
 
 from __future__ import annotations
@@ -35,6 +34,8 @@ from tensorop.jit.warm import (
     DTYPE_AT,
     FIELDS,
     FLAGS_AT,
+    MOST_OPERANDS,
+    MOST_STEPS,
     PROBES,
     SCRATCH,
     SHAPE_AT,
@@ -42,6 +43,7 @@ from tensorop.jit.warm import (
     STRIDES_AT,
     Array,
     Record,
+    Step,
     Table,
 )
 from tensorop.jit.warm_scalars import emit_number, factor, scalars_of
@@ -108,8 +110,8 @@ def _emit_lies_as(module: ir.Module, target: Target) -> None:
 
 def _emit_matches(module: ir.Module, target: Target) -> None:
     """Whether a record is one of a key, a form of call and arrays; `out` may be null."""
-    code, (record, key, form, a, b, out) = function(
-        module, target, "warm.matches", "record", "key:", "form:", "a", "b", "out"
+    code, (record, key, form, operands, count, out) = function(
+        module, target, "warm.matches", "record", "key:", "form:", "operands", "count:", "out"
     )
     other = code.builder.or_(
         code.sub(code.word(record, Record.KEY), key),
@@ -117,10 +119,10 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
     )
     with code.when(code.nonzero(other)):
         code.leave(0)
-    for array, words_ in ((a, Record.A), (b, Record.B)):
-        described = cell(code, record, words_)
-        fits = code.call("warm.lies_as", WORD, [described, array, code.int(_READABLE)])
-        with code.when(code.equal(fits, 0)):
+    with code.repeat(count, []) as each:
+        i = each.index
+        given = [_operand(code, record, i), code.pointer(operands, i), code.int(_READABLE)]
+        with code.when(code.equal(code.call("warm.lies_as", WORD, given), 0)):
             code.leave(0)
     with code.when(code.builder.not_(null(code, out))):
         described, flags = cell(code, record, Record.OUT), code.int(_READABLE | _WRITEABLE)
@@ -131,6 +133,11 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
     with code.when(code.equal(wanted, 0)):
         code.leave(1)
     code.finish(code.call("warm.has_threads", WORD, [wanted]))
+
+
+def _operand(code: Code, record: Value, i: Value) -> Value:
+    """What a record says of an operand."""
+    return cell(code, record, code.add(code.mul(i, Array.WORDS), Record.OPERANDS))
 
 
 def _emit_has_threads(module: ir.Module, target: Target) -> None:
@@ -150,22 +157,24 @@ def _emit_has_threads(module: ir.Module, target: Target) -> None:
 
 def _emit_find(module: ir.Module, target: Target) -> None:
     """The address of the record of a call, 0 where there is none."""
-    code, (key, form, a, b, out) = function(
-        module, target, "warm.find", "key:", "form:", "a", "b", "out"
+    code, (key, form, operands, count, out) = function(
+        module, target, "warm.find", "key:", "form:", "operands", "count:", "out"
     )
-    value = code.add(code.builder.lshr(key, code.int(4)), form)
-    for array in (a, b):
+    start = code.add(code.builder.lshr(key, code.int(4)), form)
+    with code.repeat(count, [start]) as every:
+        array = code.pointer(operands, every.index)
         shape = code.pointer(array, SHAPE_AT // 8)
-        with code.reduce(_count(code, array), [value]) as each:
+        with code.reduce(_count(code, array), every.values) as each:
             each.update([code.add(code.mul(each.values[0], 31), code.word(shape, each.index))])
-        value = each.values[0]
+        every.update(each.values)
+    (value,) = every.values
     value = code.builder.xor(value, code.builder.lshr(value, code.int(15)))
     table = symbol("warm_table")
     with code.loop(PROBES) as probe:
         slot = code.builder.and_(code.add(value, probe), code.int(SLOTS - 1))
         record = code.pointer(table, slot)
         with code.when(code.builder.not_(null(code, record))):
-            found = code.call("warm.matches", WORD, [record, key, form, a, b, out])
+            found = code.call("warm.matches", WORD, [record, key, form, operands, count, out])
             with code.when(code.nonzero(found)):
                 code.leave(code.builder.ptrtoint(record, WORD))
     code.finish(code.int(0))
@@ -200,8 +209,8 @@ def _emit_take(module: ir.Module, target: Target) -> None:
 
 
 def _emit_serve(module: ir.Module, target: Target) -> None:
-    """Run a call of one operand or two, if it is known: its result, None (no reference) where it is
-    not, or null after an exception. alpha, beta: null for the defaults."""
+    """Run a call of at most MOST_OPERANDS, if it is known: its result, None (no reference) where it
+    is not, or null after an exception. alpha, beta: null for the defaults."""
     code, (key, given, count, asked, alpha, beta) = function(
         module,
         target,
@@ -214,13 +223,15 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         "beta",
         result=POINTER,
     )
-    a, b = code.pointer(given, 0), code.pointer(given, code.sub(count, 1))
     none = builtin_code.foreign(code, Foreign.NONE)
-    makes = code.equal(code.builder.ptrtoint(asked, WORD), code.builder.ptrtoint(none, WORD))
+    makes = _is(code, asked, none)
     out = code.builder.select(makes, ir.Constant(POINTER, None), asked)
-    for array in (a, b):
+    places = words(code, MOST_OPERANDS + MOST_STEPS)
+    with code.repeat(count, []) as each:
+        array = code.pointer(given, each.index)
         with code.when(code.builder.not_(builtin_code.is_array(code, array))):
             code.leave(none)
+        code.set_word(places, each.index, _field(code, array, FIELDS))
     with (
         code.when(code.builder.not_(makes)),
         code.when(code.builder.not_(builtin_code.is_array(code, asked))),
@@ -229,34 +240,41 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     # 1 and 0 as ints are what a call without them means; as floats, other dtypes have a say.
     first, one = factor(code, alpha, 1.0, none)
     second, zero = factor(code, beta, 0.0, none)
-    single = code.builder.zext(code.equal(count, 1), WORD)
     scaled = code.builder.zext(code.builder.not_(one), WORD)
-    form = code.add(code.builder.zext(makes, WORD), code.mul(single, 2))
-    form = code.add(form, code.mul(scaled, 4))
-    record_at = code.call("warm.find", WORD, [key, form, a, b, out])
+    form = code.add(code.builder.zext(makes, WORD), code.mul(scaled, 2))
+    form = code.add(form, code.mul(count, 4))
+    record_at = code.call("warm.find", WORD, [key, form, given, count, out])
     with code.when(code.equal(record_at, 0)):
         code.leave(none)
     record = code.builder.inttoptr(record_at, POINTER)
     default = code.builder.and_(one, zero)
     scalars = scalars_of(code, record, makes, (first, second), default, none)
-    rank = code.word(record, Record.OUT + Array.RANK)
-    keep, prepared = code.pointer(record, Record.KEEP), code.pointer(record, Record.PREPARED)
-    at_a, at_b = _field(code, a, FIELDS), _field(code, b, FIELDS)
-    result, place = _result(code, record, makes, asked, at_a, at_b, none)
-    swaps = code.nonzero(code.word(record, Record.SWAPS))
-    in0 = code.builder.select(swaps, at_b, at_a)
-    in1 = code.builder.select(swaps, at_a, at_b)
+    last = code.sub(code.word(record, Record.COUNT), 1)
+    result, place = _result(code, record, makes, asked, (places, count), none)
     own, buffer = words(code, PREPARED_WORDS), _buffer(code, record, result, none)
-    scratch = code.word(buffer, 0)
-    arguments = [own, prepared, in0, in1, place, code.int(0), scalars, scratch]
-    code.call("entry.prepare", WORD, arguments)
+    scratch, rank = code.word(buffer, 0), code.word(record, Record.OUT + Array.RANK)
+    inner = code.add(scratch, code.word(record, Record.KEPT))
+    keep, first_step = code.pointer(record, Record.KEEP), cell(code, record, Record.STEPS)
     code.call("Py_IncRef", VOID, [keep])
-    builtin_code.run_prepared(code, own)
+    with code.repeat(code.add(last, 1), []) as each:
+        i = each.index
+        step = cell(code, first_step, code.mul(i, Step.WORDS))
+        to, ends = code.word(step, Step.TO), code.equal(i, last)
+        to = code.builder.select(ends, place, code.add(scratch, to))
+        code.set_word(places, code.add(count, i), to)
+        in0, in1 = (code.word(places, code.word(step, w)) for w in (Step.IN0, Step.IN1))
+        factors = code.builder.select(ends, scalars, ir.Constant(POINTER, None))
+        plan, nothing = code.pointer(step, Step.PREPARED), code.int(0)
+        arguments = [own, plan, in0, in1, to, nothing, factors, inner]
+        code.call("entry.prepare", WORD, arguments)
+        builtin_code.run_prepared(code, own)
+        with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
+            code.call("Py_DecRef", VOID, [keep])
+            code.set_word(buffer, 1, 0)
+            code.call("Py_DecRef", VOID, [result])
+            builtin_code.raise_cancelled(code, module)
     code.call("Py_DecRef", VOID, [keep])
     code.set_word(buffer, 1, 0)
-    with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
-        code.call("Py_DecRef", VOID, [result])
-        builtin_code.raise_cancelled(code, module)
     with code.when(code.builder.and_(makes, code.equal(rank, 0))):
         scalar = builtin_code.foreign(code, Foreign.AS_SCALAR)
         code.leave(code.call_address(scalar, POINTER, [result]))
@@ -297,7 +315,7 @@ def _emit_warm(module: ir.Module, target: Target) -> None:
         lambda: [nothing, nothing],
     )
     count, items = code.sub(_length(code, operands), 1), code.at(operands, ITEMS_AT)
-    with code.when(code.builder.not_(_one_or_two(code, count))):
+    with code.when(code.builder.not_(_may_be_known(code, count))):
         code.call("Py_IncRef", VOID, [none])
         code.leave(none)
     arguments = [code.word(items, 0), code.at(items, _ITEM), count, asked, *factors]
@@ -371,7 +389,7 @@ def _finish_call(code: Code, call: list[Value], other: list[Value], factors: Val
     plain, *values = code.choose(
         null(code, keywords), lambda: [code.int(1), out, nothing, nothing], named
     )
-    with code.when(code.builder.and_(code.nonzero(plain), _one_or_two(code, many))):
+    with code.when(code.builder.and_(code.nonzero(plain), _may_be_known(code, many))):
         result = code.call("warm.serve", POINTER, [key, operands, many, *values])
         with code.when(code.builder.not_(_is(code, result, none))):
             code.leave(result)
@@ -383,8 +401,9 @@ def _length(code: Code, items: Value) -> Value:
     return code.word(code.at(items, object.__basicsize__), 0)
 
 
-def _one_or_two(code: Code, count: Value) -> Value:
-    return code.builder.icmp_unsigned("<", code.sub(count, 1), code.int(2))
+def _may_be_known(code: Code, count: Value) -> Value:
+    """Whether a call has so many operands as one that is known may have."""
+    return code.builder.icmp_unsigned("<", code.sub(count, 1), code.int(MOST_OPERANDS))
 
 
 def _is(code: Code, one: Value, other: Value) -> Value:
@@ -396,12 +415,11 @@ def _result(
     record: Value,
     makes: Value,
     asked: Value,
-    at_a: Value,
-    at_b: Value,
+    operands: tuple[Value, Value],
     none: Value,
 ) -> tuple[Value, Value]:
     """The result, a reference of the caller's own, and its address: a new array, or `out` unless
-    it may overlap an operand."""
+    it may overlap an operand. operands: where they begin, and how many there are."""
     described = cell(code, record, Record.OUT)
 
     def new() -> list[Value]:
@@ -421,9 +439,10 @@ def _result(
         return [made]
 
     def given() -> list[Value]:
-        place = _field(code, asked, FIELDS)
-        for word, at in ((Record.A, at_a), (Record.B, at_b)):
-            pair = [cell(code, record, word), at, described, place]
+        (places, count), place = operands, _field(code, asked, FIELDS)
+        with code.repeat(count, []) as each:
+            i = each.index
+            pair = [_operand(code, record, i), code.word(places, i), described, place]
             with code.when(code.nonzero(code.call("warm.overlaps", WORD, pair))):
                 code.leave(none)
         code.call("Py_IncRef", VOID, [asked])

@@ -8,8 +8,8 @@ how often it was asked for, which may be off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -21,11 +21,11 @@ from tensorop.errors import EinsumError, whole
 from tensorop.executable import PlanFor
 from tensorop.ir import SCALED
 from tensorop.jit.guard import importing
+from tensorop.known import Link
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
-from tensorop.tuples import NamedTuple
 
 MOST_KEPT = 1 << 14  # elements of all intermediate results that need not be given back early
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
@@ -38,16 +38,6 @@ def _tuning() -> Any:
         from tensorop import tuning
 
     return whole(tuning)
-
-
-class _Link(NamedTuple):
-    """A step: what runs it on in0, in1 and out, the slots of its operands (the same one twice where
-    there is one), and elements of its result, None where that is the call's."""
-
-    run: Callable[..., None]
-    first: int
-    second: int
-    size: int | None
 
 
 class Call:
@@ -65,9 +55,8 @@ class Call:
         "_factors",
         "_has_axes",
         "_launch",
-        "_plan",
+        "_links",
         "_seen",
-        "_swaps",
         "program",
     )
 
@@ -85,42 +74,29 @@ class Call:
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
-        self._plan, self._swaps, _ = self._single_plan(None)
-        scratch = 0 if self._plan is None else self._plan.scratch_bytes
-        self._launch = None if self._plan is None or scratch else self._plan.launch
-        self._chain = None if self._direct is not None else self._chained()
+        self._links, _ = self._linked(None)
+        direct = self._links[0].plan if len(self._links) == 1 else None
+        self._launch = None if direct is None or direct.scratch_bytes else direct.launch
+        self._chain = self._links if len(self._links) > 1 else ()
         self._seen = 0
 
-    def _single_plan(self, threads: int | None) -> tuple[Any, bool, bool]:
-        """The plan that all of the call runs as it is, whether it takes the operands exchanged, and
-        whether it takes alpha and beta: for one or two operands, and so many threads in force
-        (None: whatever is)."""
-        if self._direct is None or len(self.program.steps[0].inputs) > 2:
-            return None, False, False
-        single = plans.single_plan(self._executables[0], threads)
-        if single is None:
-            return None, False, False
-        plan, (first, *_), scaled = single
-        return plan, first == 1, scaled
-
-    def _chained(self) -> tuple[_Link, ...] | None:
-        """Several small steps on the caller's own arrays, each a single plan: what runs them, one
-        after the other."""
-        program = self.program
-        sizes = [step.size or 0 for step in program.steps]
-        scaled = any(factor is not None for factor in self._factors)
-        if not program.is_plain or scaled or sum(sizes) > MOST_KEPT:
-            return None
-        chain = []
+    def _linked(self, threads: int | None) -> tuple[tuple[Link, ...], bool]:
+        """The plans that all of the call runs as it is, one after the other, for so many threads in
+        force (None: whatever is), none where it is more than that; and whether the last one takes
+        alpha and beta."""
+        program, links, scaled = self.program, list[Link](), False
+        if not program.is_plain or any(factor is not None for factor in self._factors):
+            return (), False
+        if sum([step.size or 0 for step in program.steps]) > MOST_KEPT:
+            return (), False
         for step, executable in zip(program.steps, self._executables, strict=True):
-            single = plans.single_plan(executable)
+            single = plans.single_plan(executable, threads)
             if single is None:
-                return None
-            plan, (first, *_), _ = single
+                return (), False
+            plan, (first, *_), scaled = single
             inputs = step.inputs[::-1] if first == 1 else step.inputs
-            run = partial(plans.run, plan)
-            chain.append(_Link(run, inputs[0], inputs[-1], step.size))
-        return tuple(chain)
+            links.append(Link(plan, inputs[0], inputs[-1], step.size))
+        return tuple(links), scaled
 
     def pair(self, a: Array, b: Array) -> Any:
         """`new` for two operands."""
@@ -128,41 +104,34 @@ class Call:
         if launch is None:
             return self.new((a, b))
         result = self._allocate()
-        if self._swaps:
-            launch(self._plan.address, b, a, result, 0, 0, 0)
-        else:
-            launch(self._plan.address, a, b, result, 0, 0, 0)
+        plan, first, *_ = self._links[0]
+        if first:
+            a, b = b, a
+        launch(plan.address, a, b, result, 0, 0, 0)
         return result if self._has_axes else result[()]
 
     def learn(
         self, key: Any, operands: Sequence[Array], out: Array | None, scaled: bool = False
     ) -> None:
-        """Let the generated code remember this call (`known.py`), if it is one that a single plan
-        serves, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
+        """Let the generated code remember this call (`known.py`), if it is one that single plans
+        serve, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
         that calls which keep losing their places cost little. scaled: alpha is not 1."""
         self._seen += 1
         result = self.program.result
         large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
         if self._seen == 1 or self._seen & (self._seen - 1) or large:
             return
-        threads = None if self._plan is not None else get_num_threads()
-        plan, swaps, takes = self._single_plan(threads)
-        if plan is None:
-            return
+        threads = None if self._links else get_num_threads()
+        links, takes = self._linked(threads)
         factor = self._factor_bytes() if takes else 0
-        if scaled and not factor:
+        if not links or (scaled and not factor):
             return
-        one, other = operands[0], operands[-1]
-        layouts = [(x.shape, x.strides, x.dtype) for x in (one, other)]
         made = result if out is None else out
-        layouts.append((made.shape, made.strides, made.dtype))
         plans.learn(
             key,
-            layouts,
-            plan,
+            [(x.shape, x.strides, x.dtype) for x in (*operands, made)],
+            links,
             makes=out is None,
-            swaps=swaps,
-            single=len(operands) == 1,
             scaled=scaled,
             factor=factor,
             threads=threads,
@@ -170,7 +139,7 @@ class Call:
 
     def _factor_bytes(self) -> int:
         """Of alpha and beta, or of their real parts: where generated code can write them."""
-        op, dtype = self.program.steps[0].op, self.program.work
+        op, dtype = self.program.steps[-1].op, self.program.work
         if op.main not in SCALED or op.dtype not in _FLOATS:
             return 0
         return dtype.itemsize // (2 if dtype.kind == "c" else 1)
@@ -201,8 +170,8 @@ class Call:
         result = self._allocate() if out is None else out
         if self._direct is not None:
             self._direct((*arrays, result), alpha, beta)
-        elif self._chain is not None and alpha is None and beta is None:
-            self._run_chain(self._chain, [*arrays], result)
+        elif self._chain and alpha is None and beta is None:
+            self._run_chain([*arrays], result)
         elif program.steps:
             target = result
             if program.through is not None:
@@ -214,11 +183,11 @@ class Call:
                 cast_into(result, target)
         return result if out is not None or result.ndim else result[()]
 
-    def _run_chain(self, chain: tuple[_Link, ...], slots: list[Array], result: Array) -> None:
+    def _run_chain(self, slots: list[Array], result: Array) -> None:
         work = self.program.work
-        for run, first, second, size in chain:
+        for plan, first, second, size in self._chain:
             made = result if size is None else np.empty(size, work)
-            run(slots[first], slots[second], made)
+            plans.run(plan, slots[first], slots[second], made)
             slots.append(made)
 
     def _operands(self, arrays: Sequence[Array]) -> list[Array | None]:

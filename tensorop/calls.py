@@ -74,7 +74,7 @@ def contiguous(shape: Shape, dtype: DType) -> Layout:
 
 
 def cache_info() -> CacheInfo:
-    """Hits, misses, bound and size of the cache of plans. Calls of two operands that come again and
+    """Hits, misses, bound and size of the cache of plans. Calls of few operands that come again and
     again are known to generated code (`warm.py`), which does not count them.
 
     Examples

@@ -136,7 +136,7 @@ def einsum(
             return result
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
-    key = spec if usual and len(arrays) <= 2 and type(spec) is str else None
+    key = spec if usual and type(spec) is str else None
     optimize = _AUTO if optimize is True else optimize
     kind = None if dtype is None else dtype_of(dtype)
     chosen = positions(conj)
@@ -158,7 +158,7 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
             call.learn(spec, (a, b), None)
             return result
     spec, arrays = arguments(operands)
-    key = spec if len(arrays) == 1 and type(spec) is str else None
+    key = spec if type(spec) is str else None
     return contract(spec, arrays, out, _DEFAULTS, key=key)
 
 

@@ -1,8 +1,8 @@
 """The records that the generated function of `jit/warm_code.py` reads: calls that were seen before.
 
-A call is learnt when a single plan serves it as it is: one operand or two, not too much scratch, a
-result that numpy allocates or that is given. A table has SLOTS places; a record that had to give
-way to another one is learnt anew when its call comes again.
+A call is learnt when plans serve it as it is, one after the other: few operands, not too much
+scratch, a result that numpy allocates or that is given. A table has SLOTS places; a record that had
+to give way to another one is learnt anew when its call comes again.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ import numpy as np
 from tensorop import warm
 from tensorop.jit.builtin import Foreign
 from tensorop.jit.entry import loaded, machine
+from tensorop.jit.lines import LINE
 from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.jit.warm import (
     BUFFER,
     COUNT,
     MAX_RANK,
+    MOST_OPERANDS,
+    MOST_STEPS,
     MOST_THREADS,
     PROBES,
     SCRATCH,
     SLOTS,
     Array,
     Record,
+    Step,
     Table,
     form,
     hashed,
@@ -42,28 +46,30 @@ Words = np.ndarray[Any, np.dtype[np.int64]]
 Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
 
 
-class _Known(NamedTuple):
-    """A record, and the objects whose addresses it holds."""
-
-    words: Words
-    kept: tuple[Any, ...]
-
-
-_records: dict[int, _Known] = {}  # by slot
+_records: dict[int, tuple[Any, ...]] = {}  # by slot, what keeps them and their keys
 _early: dict[Any, Callable[[], None]] = {}  # learns what came before there was code to know it
 _lock = threading.Lock()
 MOST_EARLY = 256  # calls
 _PATIENCE = 1.0  # seconds
 
 
+class Link(NamedTuple):
+    """A step of a call: its plan; what that reads (the same twice where it is one), counted from
+    the first operand through the last one to the results of the steps before; elements of its
+    result, None where that is the call's."""
+
+    plan: Prepared
+    first: int
+    second: int
+    size: int | None
+
+
 def learn(
     key: Any,
     layouts: Sequence[Layout],
-    plan: Prepared,
+    links: Sequence[Link],
     *,
     makes: bool,
-    swaps: bool,
-    single: bool,
     scaled: bool,
     factor: int,
     threads: int | None,
@@ -74,49 +80,54 @@ def learn(
     ----------
     key : object
         See `warm.py`.
-    layouts : (shape, strides, dtype) of both operands and the result
-        What the plan was made for.
-    plan : Prepared
+    layouts : (shape, strides, dtype) of the operands, and of the result
+        What the plans were made for.
+    links : sequence of Link
+        The last one takes alpha and beta.
     makes : bool
         The result is a new array.
-    swaps : bool
-        The second operand is the plan's in0.
-    single : bool
-        There is one operand, whose layout both are.
     scaled : bool
         alpha is not 1.
     factor : int
         Bytes of alpha and beta, or of their real parts; 0: the call is known without them only.
     threads : int or None
-        The number in force that the plan is for; None: it is the same for all.
+        The number in force that the plans are for; None: they are the same for all.
     """
     here = loaded()
     warm_entry = None if here is None else here.warm
+    *operands, out = layouts
+    steps, kept = _steps(links, len(operands), out[2].itemsize)
+    scratch = kept + max(link.plan.scratch_bytes for link in links)
     if (
         warm_entry is None
-        or plan.scratch_bytes > BUFFER
+        or len(operands) > MOST_OPERANDS
+        or len(links) > MOST_STEPS
+        or scratch > BUFFER
         or any(len(shape) > MAX_RANK for shape, _, _ in layouts)
         or (threads is not None and threads > MOST_THREADS)
     ):
         return
     entry = warm_entry.get()
-    how = form(makes=makes, single=single, scaled=scaled)
+    how = form(len(operands), makes=makes, scaled=scaled)
     if entry is None:
-        again = partial(learn, key, layouts, plan, makes=makes, swaps=swaps, single=single)
-        again = partial(again, scaled=scaled, factor=factor, threads=threads)
-        _learn_later(warm_entry, (id(key), how, *layouts), again)
+        again = partial(learn, key, layouts, links, makes=makes, scaled=scaled)
+        _learn_later(
+            warm_entry, (id(key), how, *layouts), partial(again, factor=factor, threads=threads)
+        )
         return
-    words = np.zeros(Record.WORDS, np.int64)
-    words[Record.KEY], words[Record.KEEP] = id(key), id(plan)
-    words[Record.PREPARED], words[Record.SWAPS] = plan.address, swaps
-    words[Record.FORM] = how
+    words = np.zeros(Record.OPERANDS + len(operands) * Array.WORDS, np.int64)
+    keep = (words, *[link.plan for link in links], *[dtype for _, _, dtype in layouts])
+    words[Record.KEY], words[Record.KEEP], words[Record.FORM] = id(key), id(keep), how
+    words[Record.FACTOR], words[Record.SCRATCH], words[Record.KEPT] = factor, scratch, kept
     if threads is not None:
         words[Record.THREADS] = id(threads)
         _follow_threads(entry.tell)
-    words[Record.FACTOR], words[Record.SCRATCH] = factor, plan.scratch_bytes
-    for place, layout in zip((Record.A, Record.B, Record.OUT), layouts, strict=True):
+    words[Record.COUNT] = len(links)
+    words[Record.STEPS : Record.STEPS + steps.size] = steps.ravel()
+    places = range(Record.OPERANDS, len(words), Array.WORDS)
+    for place, layout in zip((*places, Record.OUT), layouts, strict=True):
         words[place : place + Array.WORDS] = _described(layout)
-    first = hashed(id(key), (layouts[0][0], layouts[1][0]), how)
+    first = hashed(id(key), [shape for shape, _, _ in operands], how)
     slots = [(first + i) % SLOTS for i in range(PROBES)]
     # Never waited for: the one who learns may have been interrupted by a signal handler, this one.
     if not _lock.acquire(blocking=False):
@@ -125,13 +136,24 @@ def learn(
         slot = next((s for s in slots if s not in _records), first)
         # The record that gives way is dropped after its address: what reads it holds the GIL until
         # it needs it no more.
-        if plan.scratch_bytes > SCRATCH:
+        if scratch > SCRATCH:
             _provide(entry.table)
         _table(entry.table)[slot] = words.ctypes.data
-        _records[slot] = _Known(words, (key, plan, *(dtype for _, _, dtype in layouts)))
+        _records[slot] = key, keep
         warm.install(entry.run)
     finally:
         _lock.release()
+
+
+def _steps(links: Sequence[Link], operands: int, item: int) -> tuple[Words, int]:
+    """The words of the steps, and how much scratch their results take; item: bytes of an element of
+    these."""
+    steps, kept = np.zeros((len(links), Step.WORDS), np.int64), 0
+    for words, (plan, first, second, size) in zip(steps, links, strict=True):
+        words[Step.PREPARED], words[Step.IN0], words[Step.IN1] = plan.address, first, second
+        words[Step.TO] = kept
+        kept += -(-(size or 0) * item // LINE) * LINE
+    return steps, kept
 
 
 def _learn_later(warm_entry: WarmEntry, what: Any, again: Callable[[], None]) -> None:

@@ -22,7 +22,8 @@ Array = np.ndarray[Any, Any]
 DTYPES = ("f4", "f8", "c8", "c16", "i4", "i8", "u1", "?", "f2", ">f8", "i2")
 SPECS = (
     "ij,jk->ik", "ij,jk", "ij,jk->ki", "ij,ij->", "ij,ij->ij", "ij->j", "ij->ji", "ii->i",
-    "ij,j->i", "bij,bjk->bik", "i,j->ij", ",i->i", "ij,jk->", "...j,jk->...k",
+    "ij,j->i", "bij,bjk->bik", "i,j->ij", ",i->i", "ij,jk->", "...j,jk->...k", "i,ij,j->",
+    "ij,jk,ki->k", "bi,ij,j->b", "i,j,k->kji", "ij,j,jk,k->i",
 )  # fmt: skip
 SIZES = {"i": 4, "j": 5, "k": 3, "b": 2, ".": 2}
 LARGE = 70  # rows of matrices whose panels do not lie on the stack

@@ -17,7 +17,16 @@ import tensorop
 from tensorop import known, warm
 from tensorop.executable import threads_for
 from tensorop.jit.entry import machine
-from tensorop.jit.warm import COUNT, MAX_RANK, MOST_THREADS, SCRATCH, SLOTS, Table, array_api
+from tensorop.jit.warm import (
+    COUNT,
+    MAX_RANK,
+    MOST_OPERANDS,
+    MOST_THREADS,
+    SCRATCH,
+    SLOTS,
+    Table,
+    array_api,
+)
 from tensorop.memory import LARGE
 from tests.known_calls import frames_of
 
@@ -137,6 +146,121 @@ def test_calls_of_one_operand(spec: str, dtype: str) -> None:
                 assert warm.run((spec, a, a), out) is None
 
 
+CHAINS = (
+    "i,ij,j->", "ij,jk,kl->il", "ij,jk,kl->li", "bi,ij,bj->b", "i,j,k->kij", "ij,jk,kl,li,ij->jk",
+    "ijb,jk,kl->lk", "i,i,i,i,i,i->i",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", CHAINS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_calls_of_several_steps(spec: str, dtype: str) -> None:
+    terms = spec.split("->")[0].split(",")
+    for view in range(4):
+        operands = [array(term, dtype, i, (view + i) % 4) for i, term in enumerate(terms)]
+        for _ in range(3):
+            tensorop.einsum(spec, *operands)
+        operands = [array(term, dtype, 9 + i, (view + i) % 4) for i, term in enumerate(terms)]
+        expected = tensorop.einsum("".join(list(spec)), *operands, optimize=True)
+        numpys = np.einsum(spec, *[x.astype("f8") if dtype == "float16" else x for x in operands])
+        np.testing.assert_array_equal(expected, numpys.astype(dtype))
+        result = warm.run((spec, *operands), None)
+        assert (result is None) == (dtype == "float16")  # whose steps run in float32
+        if result is None:
+            continue
+        assert type(result) is type(expected)
+        assert result.dtype == expected.dtype and result.strides == expected.strides
+        np.testing.assert_array_equal(result, expected)
+        for less in (operands[:-1], operands[1:], [*operands, operands[0]]):
+            assert warm.run((spec, *less), None) is None
+        if not result.ndim:
+            continue
+        out = np.ones_like(result)
+        for _ in range(3):
+            tensorop.einsum(spec, *operands, out=out)
+        out[...] = 1
+        assert warm.run((spec, *operands), out) is out
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_factors_of_several_steps() -> None:
+    """alpha and beta are the last one's."""
+    spec, kept = "ij,jk,kl->il", np.arange(10.0).reshape(5, 2)
+    operands = [array(term, "float64", i) for i, term in enumerate(("ij", "jk", "kl"))]
+    expected = 3 * np.einsum(spec, *operands) + 0.5 * kept
+    for _ in range(5):
+        out = kept.copy()
+        tensorop.einsum(spec, *operands, out=out, alpha=3, beta=0.5)
+        np.testing.assert_array_equal(out, expected)
+    out = kept.copy()
+    assert warm.run((spec, *operands), out, 3, 0.5) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_out_that_is_one_of_many_operands() -> None:
+    spec, size = "ij,jk,kl->il", (4, 4)
+    a, b, c = (np.random.default_rng(i).random(size) for i in range(3))
+    for _ in range(3):
+        tensorop.einsum(spec, a, b, c, out=np.zeros(size))
+    for at in range(3):
+        operands = [x.copy() for x in (a, b, c)]
+        assert warm.run((spec, *operands), operands[at]) is None
+        expected = a @ b @ c
+        tensorop.einsum(spec, *operands, out=operands[at])
+        np.testing.assert_allclose(operands[at], expected)
+
+
+def test_more_operands_or_steps_than_are_known() -> None:
+    chain, long = "a,ab,b", "a" + ",a" * MOST_OPERANDS
+    ones = np.ones(3)
+    for spec, operands in (
+        (f"{long}->a", [ones] * (MOST_OPERANDS + 1)),
+        ("ab,cd,ef,gh,ij,kl->", [np.ones((3, 3))] * 6),
+        (f"{chain},{chain}".replace(",a,", ",c,"), [ones, np.ones((3, 3)), ones] * 2),
+    ):
+        for _ in range(5):
+            result = tensorop.einsum(spec, *operands)
+        np.testing.assert_allclose(result, np.einsum(spec, *operands))
+    assert all(len(key.split("->")[0].split(",")) <= MOST_OPERANDS for key, _ in _records())
+
+
+def _records() -> list[Any]:
+    return list(known._records.values())
+
+
+def test_results_of_steps_lie_in_buffers() -> None:
+    """Those that do not fit the stack; and other threads run between the steps of long ones."""
+    n, spec = 110, "ij,jk,kl->il"
+    rng = np.random.default_rng(5)
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        a, b, c = (np.random.default_rng((seed, i)).random((n, n)) for i in range(3))
+        expected = a @ b @ c
+        for _ in range(40):
+            result = tensorop.einsum(spec, a, b, c, threads=None)
+            if not np.allclose(result, expected):
+                wrong.append(result)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(COUNT + 2)]
+    for worker in workers:
+        worker.start()
+    for _ in range(20):
+        tensorop.einsum("ij,ij->", *rng.random((2, 4, 4)))
+        known.forget()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    operands = [rng.random((n, n)) for _ in range(3)]
+    for _ in range(3):
+        tensorop.einsum(spec, *operands)
+    with tensorop.threads(1):
+        for _ in range(3):
+            result = tensorop.einsum(spec, *operands)
+        np.testing.assert_allclose(warm.run((spec, *operands), None), result)
+    assert not known._table(machine().warm.get().table)[Table.BUFFERS + 1 :: 2].any()
+
+
 def test_an_operand_that_was_forgotten() -> None:
     """A call of one operand is none of two that lie alike, nor the other way round."""
     spec, a = "ij,jk->ik", np.ones((4, 4))
@@ -201,12 +325,15 @@ def test_nothing_leaks() -> None:
     teach(spec, a, b)
     teach(spec, a, b, out=out)
     teach("i,i->", a[0], b[0])
+    for _ in range(3):
+        tensorop.einsum("ij,jk,kl->il", a, b, out)
     before, blocks = counts(), sys.getallocatedblocks()
     for _ in range(20_000):
         warm.run((spec, a, b), None)
         warm.run((spec, a, b), out)
         warm.run((spec, b, out), a)
         warm.run((spec, a, 3), None)
+        tensorop.einsum("ij,jk,kl->il", a, b, out)
     assert all(abs(x - y) < 50 for x, y in zip(counts(), before, strict=True))
     assert sys.getallocatedblocks() - blocks < 500
 
