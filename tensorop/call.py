@@ -27,7 +27,8 @@ from tensorop.program import Array, Program
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
 
-MOST_KEPT = 1 << 14  # elements of all intermediate results that need not be given back early
+MOST_KEPT = 1 << 17  # bytes of all intermediate results that need not be given back early
+_BYTE = np.dtype(np.uint8)
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
@@ -49,6 +50,7 @@ class Call:
 
     __slots__ = (
         "_allocate",
+        "_casts",
         "_chain",
         "_direct",
         "_executables",
@@ -70,6 +72,9 @@ class Call:
             (by_three and by_three(step.op, threads)) or plan(step.op, threads)
             for step in program.steps
         )
+        self._casts = tuple(
+            [copy and copy.op and plans.plan_for(copy.op, threads) for copy in program.copies]
+        )
         self._factors = tuple([_factor(step.factor, program.work) for step in program.steps])
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
@@ -81,21 +86,32 @@ class Call:
         self._seen = 0
 
     def _linked(self, threads: int | None) -> tuple[tuple[Link, ...], bool]:
-        """The plans that all of the call runs as it is, one after the other, for so many threads in
-        force (None: whatever is), none where it is more than that; and whether the last one takes
-        alpha and beta."""
+        """The plans that all of the call runs one after the other, casts first, for so many threads
+        in force (None: whatever is), none where it is more than that; and whether the last one
+        takes alpha and beta."""
         program, links, scaled = self.program, list[Link](), False
         if not program.is_plain or any(factor is not None for factor in self._factors):
             return (), False
-        if sum([step.size or 0 for step in program.steps]) > MOST_KEPT:
-            return (), False
+        item, given = program.work.itemsize, len(program.contraction.operands)
+        slots = list(range(given))  # of what the steps read
+        runs: list[tuple[Runnable, tuple[int, ...], int | None]] = []
+        for i, (copy, cast) in enumerate(zip(program.copies, self._casts, strict=True)):
+            if copy is not None and cast is not None:
+                slots[i] = given + len(runs)
+                runs.append((cast, (i,), prod(copy.storage.shape) * item))
         for step, executable in zip(program.steps, self._executables, strict=True):
+            inputs = tuple([slots[slot] for slot in step.inputs])
+            slots.append(given + len(runs))
+            runs.append((executable, inputs, None if step.size is None else step.size * item))
+        if sum([size or 0 for *_, size in runs]) > MOST_KEPT:
+            return (), False
+        for executable, inputs, size in runs:
             single = plans.single_plan(executable, threads)
             if single is None:
                 return (), False
             plan, (first, *_), scaled = single
-            inputs = step.inputs[::-1] if first == 1 else step.inputs
-            links.append(Link(plan, inputs[0], inputs[-1], step.size))
+            inputs = inputs[::-1] if first == 1 else inputs
+            links.append(Link(plan, inputs[0], inputs[-1], size))
         return tuple(links), scaled
 
     def pair(self, a: Array, b: Array) -> Any:
@@ -184,9 +200,8 @@ class Call:
         return result if out is not None or result.ndim else result[()]
 
     def _run_chain(self, slots: list[Array], result: Array) -> None:
-        work = self.program.work
         for plan, first, second, size in self._chain:
-            made = result if size is None else np.empty(size, work)
+            made = result if size is None else np.empty(size, _BYTE)
             plans.run(plan, slots[first], slots[second], made)
             slots.append(made)
 
@@ -195,8 +210,14 @@ class Call:
         program = self.program
         if program.sums_nothing:
             return [np.zeros((), program.work)]
-        pairs = zip(arrays, program.copies, strict=True)
-        return [array if copy is None else copy.apply(array) for array, copy in pairs]
+        slots: list[Array | None] = [*arrays]
+        for i, (copy, cast) in enumerate(zip(program.copies, self._casts, strict=True)):
+            if copy is not None and cast is not None:
+                slots[i] = made = copy.storage.allocator()()
+                cast.run((arrays[i], made), None, None)
+            elif copy is not None:
+                slots[i] = copy.apply(arrays[i])
+        return slots
 
     def _run_steps(self, slots: list[Any], target: Array, alpha: Any, beta: Any) -> None:
         steps = zip(self.program.steps, self._executables, self._factors, strict=True)

@@ -14,9 +14,10 @@ from typing import Any
 from tensorop import plans
 from tensorop.call import Call
 from tensorop.config import THREE_M, TUNE
+from tensorop.contraction import resolved
 from tensorop.dtypes import DType
 from tensorop.layout import packed
-from tensorop.program import Layout, Options, decide
+from tensorop.program import Layout, Options, View, decide, view_of
 from tensorop.spec import Spec, parse
 from tensorop.tuples import NamedTuple
 
@@ -68,6 +69,12 @@ def contiguous_call(
     return call_for(spec, layouts, None, options, None)
 
 
+@lru_cache(maxsize=CACHED)
+def view_for(spec: str, shape: Shape, kind: str) -> View | None:
+    """The view that is the result of a call of one operand, of a kind of dtype, if it is one."""
+    return view_of(resolved(parse(spec), (shape,), None), kind)
+
+
 def contiguous(shape: Shape, dtype: DType) -> Layout:
     """The layout of an array in C order."""
     return shape, packed(range(len(shape))[::-1], shape, dtype.itemsize), dtype, True
@@ -89,5 +96,6 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> None:
     """Forget all calls, and the plans that they run."""
     contiguous_call.cache_clear()
+    view_for.cache_clear()
     call_for.cache_clear()
     plans.cache_clear()

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tensorop import warm
 from tensorop.call import Call, scalars
-from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call
+from tensorop.calls import cache_clear, cache_info, call_for, contiguous_call, view_for
 from tensorop.dtypes import dtype_of
 from tensorop.errors import EinsumError
 from tensorop.jit.front import front
@@ -29,6 +30,8 @@ __all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "ei
 
 ndarray = np.ndarray
 _DEFAULTS = Options()
+_REMEMBERED = 4096  # specs, and combinations of keywords
+_INTEGERS = frozenset({int})
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
@@ -131,35 +134,89 @@ def einsum(
         if alpha is _ONE and beta is _ZERO:
             result = warm.run(operands, out)
             return _unknown(operands, out) if result is None else result
-        result = warm.run(operands, out, alpha, beta)
-        if result is not None:
-            return result
+        key, result = None, warm.run(operands, out, alpha, beta)
+    else:
+        named = (dtype, casting, order, optimize, conj, threads, tune, three_m)
+        key = None if callable(optimize) else _key(operands[:1], *named)
+        result = warm.run((key, *operands[1:]), out, alpha, beta)
+    if result is not None:
+        return result
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
-    key = spec if usual and type(spec) is str else None
     optimize = _AUTO if optimize is True else optimize
     kind = None if dtype is None else dtype_of(dtype)
     chosen = positions(conj)
     full = Options(
         kind, casting, order, freeze(optimize), chosen, scaled, tune=tune, three_m=three_m
     )
+    key = spec if usual else key
+    result = warm.run((key, *arrays), out, alpha, beta)  # of what are arrays now
+    if result is not None:
+        return result
     return contract(spec, arrays, out, full, alpha, beta, threads, key)
 
 
 def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
     """A call without keywords that generated code does not know, or not yet."""
-    if len(operands) == 3:
-        spec, a, b = operands
-        if type(spec) is str and type(a) is type(b) is ndarray:
-            if out is not None or not (a.flags.carray and b.flags.carray):
-                return contract(spec, (a, b), out, _DEFAULTS, key=spec)
-            call = contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype)
-            result = call.pair(a, b)
-            call.learn(spec, (a, b), None)
-            return result
+    key = operands[0] if operands else None
+    if type(key) is str:
+        key = _text(key).key(key)
+        if key is not operands[0]:
+            result = warm.run((key, *operands[1:]), out)
+            if result is not None:
+                return result
+        if len(operands) == 3:
+            spec, a, b = operands
+            if type(a) is type(b) is ndarray:
+                if out is not None or not (a.flags.carray and b.flags.carray):
+                    return contract(spec, (a, b), out, _DEFAULTS, key=key)
+                call = contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype)
+                result = call.pair(a, b)
+                call.learn(key, (a, b), None)
+                return result
+        elif len(operands) == 2 and out is None and type(a := operands[1]) is ndarray:
+            view = view_for(operands[0], a.shape, a.dtype.kind)
+            if view is not None:
+                return view.apply(a)
     spec, arrays = arguments(operands)
-    key = spec if type(spec) is str else None
-    return contract(spec, arrays, out, _DEFAULTS, key=key)
+    key = key if type(key) is str else spec
+    result = warm.run((key, *arrays), out)  # of what are arrays now
+    return contract(spec, arrays, out, _DEFAULTS, key=key) if result is None else result
+
+
+class _Text:
+    """What a spec says, and the objects that said it first and last. Calls are known by the first
+    one; by another one, too, where that comes again: it is a caller's own, and none that he made
+    for the call."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self, spec: str) -> None:
+        self.first = self.last = spec
+
+    def key(self, spec: str) -> str:
+        """The object by which a call is known."""
+        if spec is self.last:
+            return spec
+        self.last = spec
+        return self.first
+
+
+_text = lru_cache(maxsize=_REMEMBERED)(_Text)
+
+
+def _key(spec: tuple[Any, ...], *named: Any) -> object:
+    """By what generated code knows calls of a spec with such keywords; None where no cache takes
+    them: sublists, a path that is a list."""
+    try:
+        return _keys(spec, *named)
+    except TypeError:
+        return None
+
+
+@lru_cache(maxsize=_REMEMBERED, typed=True)
+def _keys(*named: object) -> object:
+    return object()
 
 
 def contract(
@@ -265,6 +322,8 @@ def _sublist(entries: Any) -> tuple[Any, ...]:
             "einsum takes a spec (a str) and operands, or operands each followed by a list of "
             f"labels; {entries!r} is no list of labels"
         )
+    if type(entries) is list and {*map(type, entries)} <= _INTEGERS:
+        return tuple(entries)
     return sublist(entries)
 
 

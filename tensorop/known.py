@@ -55,8 +55,8 @@ _PATIENCE = 1.0  # seconds
 
 class Link(NamedTuple):
     """A step of a call: its plan; what that reads (the same twice where it is one), counted from
-    the first operand through the last one to the results of the steps before; elements of its
-    result, None where that is the call's."""
+    the first operand through the last one to the results of the steps before; bytes of its result,
+    None where that is the call's."""
 
     plan: Prepared
     first: int
@@ -95,8 +95,8 @@ def learn(
     """
     here = loaded()
     warm_entry = None if here is None else here.warm
-    *operands, out = layouts
-    steps, kept = _steps(links, len(operands), out[2].itemsize)
+    operands = layouts[:-1]
+    steps, kept = _steps(links)
     scratch = kept + max(link.plan.scratch_bytes for link in links)
     if (
         warm_entry is None
@@ -145,14 +145,13 @@ def learn(
         _lock.release()
 
 
-def _steps(links: Sequence[Link], operands: int, item: int) -> tuple[Words, int]:
-    """The words of the steps, and how much scratch their results take; item: bytes of an element of
-    these."""
+def _steps(links: Sequence[Link]) -> tuple[Words, int]:
+    """The words of the steps, and how much scratch their results take."""
     steps, kept = np.zeros((len(links), Step.WORDS), np.int64), 0
     for words, (plan, first, second, size) in zip(steps, links, strict=True):
         words[Step.PREPARED], words[Step.IN0], words[Step.IN1] = plan.address, first, second
         words[Step.TO] = kept
-        kept += -(-(size or 0) * item // LINE) * LINE
+        kept += -(-(size or 0) // LINE) * LINE
     return steps, kept
 
 

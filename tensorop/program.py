@@ -32,7 +32,7 @@ from tensorop.dtypes import (
     name_of,
 )
 from tensorop.errors import EinsumError
-from tensorop.ir import Primitive, TensorOp
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.layout import (
     Operand,
     Strides,
@@ -94,10 +94,12 @@ class Storage(NamedTuple):
 
 class Copy(NamedTuple):
     """How an operand becomes one that the back end takes: its part `kept` (which leaves out
-    repetitions), cast into `storage`."""
+    repetitions), cast into `storage`. op: the cast, where there are kernels that read the operand
+    as it lies."""
 
     kept: tuple[slice, ...]
     storage: Storage
+    op: TensorOp | None = None
 
     def apply(self, array: Array) -> Array:
         copy = self.storage.allocator()()
@@ -145,13 +147,14 @@ class Program(NamedTuple):
     @property
     def is_direct(self) -> bool:
         """Whether the call is a single step on the caller's own arrays."""
-        return len(self.steps) == 1 and self.steps[0].factor == 1 and self.is_plain
+        single = len(self.steps) == 1 and self.steps[0].factor == 1
+        return single and self.is_plain and not any(self.copies)
 
     @property
     def is_plain(self) -> bool:
-        """Whether there are steps, on the caller's own arrays."""
-        own = self.through is None and not any(self.copies) and not self.sums_nothing
-        return own and bool(self.steps)
+        """Whether there are steps, on the caller's own arrays or on what kernels cast."""
+        own = self.through is None and not self.sums_nothing and bool(self.steps)
+        return own and all(copy is None or copy.op is not None for copy in self.copies)
 
 
 def decide(
@@ -181,7 +184,7 @@ def decide(
     contraction = resolved(spec, shapes, None if out is None else out[0])
     conj = _conjugated(contraction, layouts, options.conj)
     if out is None and not options.scaled and len(layouts) == 1 and not conj[0]:
-        view = _view(contraction, layouts[0])
+        view = view_of(contraction, layouts[0][2].kind)
         if view is not None:
             return _viewing(contraction, layouts[0][2], view)
     dtype = _decide_dtype(layouts, out, options)
@@ -271,9 +274,8 @@ def _computed(
     return dtype
 
 
-def _view(contraction: Contraction, layout: Layout) -> View | None:
-    """The view that is the result of a one-operand call, if it sums nothing."""
-    kind = layout[2].kind
+def view_of(contraction: Contraction, kind: str) -> View | None:
+    """The view that is the result of a one-operand call, if it sums nothing; kind: of the dtype."""
     if contraction.summed or kind in "OSUT":
         return None
     labels = list(contraction.operands[0])
@@ -376,7 +378,7 @@ def _prepare(
 
     moving: the operand with strides in bytes. name: that of `work`.
     """
-    shape, strides, _, _ = layout
+    shape, strides, dtype, _ = layout
     if _is_usable(layout, work, name):
         size = work.itemsize
         return Operand(moving.labels, tuple([stride // size for stride in moving.strides])), None
@@ -384,7 +386,23 @@ def _prepare(
     shape = tuple(min(n, 1) if stride == 0 else n for n, stride in zip(shape, strides, strict=True))
     copied = Storage(shape, work, like(shape, strides, work.itemsize))
     elements = like(shape, strides, 1)
-    return combine(labels, shape, elements), Copy(index, copied)
+    op = None
+    # What numpy makes of numbers that do not fit is its own affair.
+    if dtype.isnative and dtype.kind != "O" and np.can_cast(dtype, work, "safe"):
+        own = name_of(dtype)
+        if _is_usable(layout, dtype, own):
+            op = _cast(own, name, shape, [stride // dtype.itemsize for stride in strides], elements)
+    return combine(labels, shape, elements), Copy(index, copied, op)
+
+
+def _cast(
+    source: str, target: str, shape: Sequence[int], steps: Sequence[int], elements: Sequence[int]
+) -> TensorOp:
+    """A copy of an array into one of another dtype; strides in elements of each."""
+    axes = zip(shape, zip(steps, elements, strict=True), strict=True)
+    dimensions = [Dimension(DimType.C, n, pair, name=str(i)) for i, (n, pair) in enumerate(axes)]
+    tensors = (Tensor("in0", source), Tensor("out", target))
+    return TensorOp(tensors, tuple([d for d in dimensions if d.size > 1]), Primitive.CAST)
 
 
 def _is_usable(layout: Layout, work: DType, name: str) -> bool:

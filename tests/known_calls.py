@@ -6,6 +6,7 @@ same result, written to the same place, or the same error. So every call runs bo
 
 from __future__ import annotations
 
+import itertools
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -114,7 +115,9 @@ class Calls:
             keywords["bogus"] = 1
         if self._chance(0.5):
             try:
-                result = np.asarray(python(*arguments, **keywords))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    result = np.asarray(python(*arguments, **keywords))
                 keywords["out"] = self._pick((self._out(result),) * 9 + (arguments[-1],))
             except (TypeError, ValueError):
                 keywords["out"] = np.zeros((4, 3))
@@ -127,7 +130,13 @@ class Calls:
     def _einsum(self) -> Any:
         spec = self._pick(SPECS)
         terms = spec.split("->")[0].split(",")
-        arguments = [spec, *(self._operand(term.replace("...", ".")) for term in terms)]
+        operands = [self._operand(term.replace("...", ".")) for term in terms]
+        arguments = [spec, *operands]
+        if self._chance(0.2):  # the same, said by another object
+            arguments = ["".join(list(spec)), *operands]
+        elif "->" in spec and "." not in spec and self._chance(0.1):
+            lists = [list(map(ord, term)) for term in (*terms, spec.split("->")[1])]
+            arguments = [*itertools.chain(*zip(operands, lists, strict=False)), lists[-1]]
         keywords = self._factors()
         for name, values in {
             "optimize": (True, False, "greedy"),

@@ -183,6 +183,109 @@ def test_calls_of_several_steps(spec: str, dtype: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("out", [False, True])
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("i4", "f8"), ("f8", "c16"), ("f2", "f4", "i2")])
+def test_what_has_to_be_cast_is_cast_by_kernels(dtypes: tuple[str, ...], out: bool) -> None:
+    """As a step of its own; repeated elements once."""
+    for spec in ("ij,jk->ik", "ij,jk->ki", "ij,ij->", "ij,jk,ik->k"):
+        terms = spec.split("->")[0].split(",")
+        kinds = [dtypes[i % len(dtypes)] for i in range(len(terms))]
+        for view in range(5):
+            operands = [
+                array(term, dtype, i, view % 4)
+                for i, (term, dtype) in enumerate(zip(terms, kinds, strict=True))
+            ]
+            if view == 4:
+                operands = [np.broadcast_to(x[:1], x.shape) for x in operands]
+            expected = np.einsum(spec, *operands)
+            given = {"out": np.zeros_like(expected)} if out and expected.ndim else {}
+            for _ in range(3):
+                np.testing.assert_array_equal(tensorop.einsum(spec, *operands, **given), expected)
+            again = warm.run((spec, *operands), given.get("out"))
+            assert again is not None or view == 4  # whose sums may be of equal numbers
+            if again is not None:
+                np.testing.assert_array_equal(again, expected)
+                assert again.dtype == expected.dtype
+
+
+def test_what_no_kernel_casts_is_cast_by_numpy() -> None:
+    a, b = array("ij", "float32", 1), array("jk", "float64", 2)
+    raw = np.zeros(a.nbytes + 1, np.uint8)[1:].view("f4").reshape(a.shape)
+    raw[...] = a
+    for other in (a.astype(">f4"), raw):
+        for _ in range(3):
+            np.testing.assert_array_equal(tensorop.einsum("ij,jk->ik", other, b), a @ b)
+        assert warm.run(("ij,jk->ik", other, b), None) is None
+    for _ in range(3):  # numbers that do not fit
+        result = tensorop.einsum("ij,jk->ik", b.T, a.T, dtype="i4", casting="unsafe")
+    np.testing.assert_array_equal(result, (b.T @ a.T).astype("i4"))
+
+
+def test_keywords_are_known_with_their_calls() -> None:
+    a, b = array("ij", "float64", 1, 1), array("jk", "float64", 2, 1)
+    for given in (
+        {"order": "C"},
+        {"order": "F"},
+        {"dtype": "c16"},
+        {"dtype": np.float64},
+        {"threads": 1},
+        {"conj": (0,)},
+        {"casting": "unsafe"},
+        {"optimize": "greedy"},
+        {"optimize": False},
+    ):
+        right = tensorop.einsum("".join(["ij,", "jk->ik"]), a, b, **given)
+        for _ in range(3):
+            result = tensorop.einsum("ij,jk->ik", a, b, **given)
+        assert result.dtype == right.dtype and result.strides == right.strides
+        np.testing.assert_array_equal(result, right)
+        assert "contract" not in frames_of(
+            lambda given=given: tensorop.einsum("ij,jk->ik", a, b, **given)
+        )
+    for wrong in ({"threads": 1.0}, {"threads": True}, {"order": ["C"]}, {"optimize": 1}):
+        for _ in range(3):
+            with pytest.raises((TypeError, ValueError)):
+                tensorop.einsum("ij,jk->ik", a, b, **wrong)
+    asked: list[int] = []
+
+    def optimizer(*_: Any) -> list[tuple[int, ...]]:
+        asked.append(1)
+        return [(0, 1), (0, 1)]
+
+    for _ in range(5):
+        tensorop.einsum("ij,jk,kl->il", a, b, b.T, optimize=optimizer)
+    assert len(asked) == 5
+
+
+def test_specs_that_are_made_for_a_call() -> None:
+    a, b = array("ij", "float64", 1), array("jk", "float64", 2)
+
+    def made() -> np.ndarray:
+        return tensorop.einsum(",".join(["ij", "jk"]) + "->ik", a, b)
+
+    own = "".join(["ij,jk", "->ik"])
+    for _ in range(4):
+        np.testing.assert_array_equal(made(), a @ b)
+    assert "contract" not in frames_of(made)
+    assert len(known._records) == 1
+    for _ in range(6):
+        tensorop.einsum(own, a, b)
+    assert not frames_of(lambda: tensorop.einsum(own, a, b))
+    lists = [tensorop.einsum([[1.0, 2], [3, 4]], [0, 1], [5.0, 6], [1], [0]) for _ in range(4)]
+    np.testing.assert_array_equal(lists, [[17, 39]] * 4)
+
+
+def test_views_of_one_operand() -> None:
+    a = array("ij", "float64", 1)
+    for _ in range(3):
+        view = tensorop.einsum("ij->ji", a)
+        assert np.shares_memory(view, a) and view.flags.writeable
+        np.testing.assert_array_equal(view, a.T)
+        for spec in ("ij->k", "i->i", "ii->i"):
+            with pytest.raises(tensorop.EinsumError):
+                tensorop.einsum(spec, a)
+
+
 def test_factors_of_several_steps() -> None:
     """alpha and beta are the last one's."""
     spec, kept = "ij,jk,kl->il", np.arange(10.0).reshape(5, 2)

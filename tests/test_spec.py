@@ -255,10 +255,10 @@ def test_one_operand_steps() -> None:
 
 
 def test_a_label_of_one_operand_is_summed_first() -> None:
-    reduction, product = program("ij,k->k", (3, 4), (5,)).steps
+    reduction, product = program("ij,k->k", (300, 4), (50,)).steps
     assert reduction.op.main == Primitive.SUM and reduction.size == 1
     assert product.inputs == (2, 1) and product.size is None
-    steps = program("ij,jk->k", (3, 1), (1, 5)).steps
+    steps = program("ij,jk->k", (300, 1), (1, 50)).steps
     assert [s.op.main for s in steps] == [Primitive.SUM, Primitive.GEMM]
 
 
