@@ -64,8 +64,9 @@ def together(op: TensorOp, kernel: Sequence[Dimension], asked: int, machine: Mac
 
 def _near(sides: Sequence[Dimension], tensor: int) -> bool:
     """Whether a part of a tensor has few gaps."""
-    count = sides[0].size * sides[1].size
-    return max(abs(d.strides[tensor]) * d.size for d in sides) <= DENSE * count
+    one, other = sides
+    reach = max(abs(one.strides[tensor]) * one.size, abs(other.strides[tensor]) * other.size)
+    return reach <= DENSE * one.size * other.size
 
 
 def _parts(kernel: Sequence[Dimension]) -> Iterator[tuple[tuple[Dimension, Dimension], Dimension]]:

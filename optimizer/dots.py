@@ -47,9 +47,10 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
         return None
     if not kind.vectorises or any(t.dtype != op.dtype for t in op.tensors):
         return None
-    if any(len(op.of_type(t)) != 1 for t in (DimType.M, DimType.N, DimType.K)):
+    sides = op.of_type(DimType.M), op.of_type(DimType.N), op.of_type(DimType.K)
+    if [*map(len, sides)] != [1, 1, 1]:
         return None
-    (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
+    (m,), (n,), (k,) = sides
     rows = min(m.size, n.size)
     if k.strides[:2] != (1, 1) or rows < 2 or rows > MOST_ROWS:
         return None

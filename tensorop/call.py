@@ -69,8 +69,10 @@ class Call:
         plan: PlanFor = _tuning().plan_for if tune else plans.plan_for
         by_three = plans.plan_three_m if three_m and program.work.kind == "c" else None
         self._executables = tuple(
-            (by_three and by_three(step.op, threads)) or plan(step.op, threads)
-            for step in program.steps
+            [
+                (by_three and by_three(step.op, threads)) or plan(step.op, threads)
+                for step in program.steps
+            ]
         )
         self._casts = tuple(
             [copy and copy.op and plans.plan_for(copy.op, threads) for copy in program.copies]
@@ -90,7 +92,7 @@ class Call:
         in force (None: whatever is), none where it is more than that; and whether the last one
         takes alpha and beta."""
         program, links, scaled = self.program, list[Link](), False
-        if not program.is_plain or any(factor is not None for factor in self._factors):
+        if not program.is_plain or self._factors.count(None) < len(self._factors):
             return (), False
         item, given = program.work.itemsize, len(program.contraction.operands)
         slots = list(range(given))  # of what the steps read

@@ -153,8 +153,9 @@ class Program(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether there are steps, on the caller's own arrays or on what kernels cast."""
-        own = self.through is None and not self.sums_nothing and bool(self.steps)
-        return own and all(copy is None or copy.op is not None for copy in self.copies)
+        if self.through is not None or self.sums_nothing or not self.steps:
+            return False
+        return not any(self.copies) or all(copy is None or copy.op for copy in self.copies)
 
 
 def decide(
