@@ -32,6 +32,7 @@ ndarray = np.ndarray
 _DEFAULTS = Options()
 _REMEMBERED = 4096  # specs, and combinations of keywords
 _INTEGERS = frozenset({int})
+_CONSTANTS = frozenset({str, bool, int, tuple, type, type(None)})
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
@@ -137,7 +138,7 @@ def einsum(
         key, result = None, warm.run(operands, out, alpha, beta)
     else:
         named = (dtype, casting, order, optimize, conj, threads, tune, three_m)
-        key = None if callable(optimize) else _key(operands[:1], *named)
+        key = _key(*operands[:1], *named)
         result = warm.run((key, *operands[1:]), out, alpha, beta)
     if result is not None:
         return result
@@ -205,12 +206,15 @@ class _Text:
 _text = lru_cache(maxsize=_REMEMBERED)(_Text)
 
 
-def _key(spec: tuple[Any, ...], *named: Any) -> object:
-    """By what generated code knows calls of a spec with such keywords; None where no cache takes
-    them: sublists, a path that is a list."""
+def _key(spec: Any, *named: Any) -> object:
+    """By what generated code knows calls of a spec with such keywords; None where these do not say
+    all: with sublists, an optimizer, which may hold state, or what else no cache takes."""
+    others = {*map(type, named)} - _CONSTANTS
+    if type(spec) is not str or not all(issubclass(kind, np.dtype) for kind in others):
+        return None
     try:
         return _keys(spec, *named)
-    except TypeError:
+    except TypeError:  # of a path with a list in it
         return None
 
 

@@ -275,6 +275,16 @@ def test_specs_that_are_made_for_a_call() -> None:
     np.testing.assert_array_equal(lists, [[17, 39]] * 4)
 
 
+def test_sublists_are_not_taken_for_others() -> None:
+    a = array("ij", "float64", 1)[:4, :4]
+    for _ in range(4):
+        for given in ({}, {"order": "C"}, {"dtype": "f8"}, {"threads": 1}):
+            plain = tensorop.einsum(2.0, [], a, [0, 1], [0, 1], **given)
+            turned = tensorop.einsum(2.0, [], a, [0, 1], [1, 0], **given)
+            np.testing.assert_array_equal(plain, 2 * a)
+            np.testing.assert_array_equal(turned, 2 * a.T)
+
+
 def test_views_of_one_operand() -> None:
     a = array("ij", "float64", 1)
     for _ in range(3):
