@@ -1,7 +1,7 @@
 """Records of calls that were seen before, for the built-in function of `jit/warm_code.py`.
 
 A record says: for this key (an object, compared by identity), for arrays of these dtypes, shapes
-and strides, run that plan. Records are found by a hash of the key's address and the shapes, in a
+and strides, run these plans. Records are found by a hash of the key's address and the shapes, in a
 table of addresses; `tensorop/known.py` writes them.
 """
 

@@ -112,7 +112,7 @@ class Call:
             if single is None:
                 return (), False
             plan, (first, *_), scaled = single
-            inputs = inputs[::-1] if first == 1 else inputs
+            inputs = inputs[::-1] if first == 1 else inputs  # its in0 is the second
             links.append(Link(plan, inputs[0], inputs[-1], size))
         return tuple(links), scaled
 

@@ -32,7 +32,7 @@ ndarray = np.ndarray
 _DEFAULTS = Options()
 _REMEMBERED = 4096  # specs, and combinations of keywords
 _INTEGERS = frozenset({int})
-_CONSTANTS = frozenset({str, bool, int, tuple, type, type(None)})
+_CONSTANTS = frozenset({str, bool, int, type(None)})
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
@@ -131,17 +131,17 @@ def einsum(
         and (optimize is _AUTO or optimize is True)  # which mean the same
         and conj is _NONE
     )
-    if usual:
-        if alpha is _ONE and beta is _ZERO:
-            result = warm.run(operands, out)
-            return _unknown(operands, out) if result is None else result
-        key, result = None, warm.run(operands, out, alpha, beta)
-    else:
-        named = (dtype, casting, order, optimize, conj, threads, tune, three_m)
-        key = _key(*operands[:1], *named)
+    if usual and alpha is _ONE and beta is _ZERO:
+        result = warm.run(operands, out)
+        return _unknown(operands, out) if result is None else result
+    given = operands[0] if operands else None
+    key: object = None
+    if type(given) is str:
+        named = (casting, order, optimize, threads, tune, three_m)
+        key = _text(given).key(given) if usual else _key(given, dtype, conj, *named)
         result = warm.run((key, *operands[1:]), out, alpha, beta)
-    if result is not None:
-        return result
+        if result is not None:
+            return result
     spec, arrays = arguments(operands)
     scaled = not (type(alpha) is int and alpha == 1)
     optimize = _AUTO if optimize is True else optimize
@@ -150,45 +150,42 @@ def einsum(
     full = Options(
         kind, casting, order, freeze(optimize), chosen, scaled, tune=tune, three_m=three_m
     )
-    key = spec if usual else key
-    result = warm.run((key, *arrays), out, alpha, beta)  # of what are arrays now
-    if result is not None:
-        return result
     return contract(spec, arrays, out, full, alpha, beta, threads, key)
 
 
 def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
     """A call without keywords that generated code does not know, or not yet."""
-    key = operands[0] if operands else None
-    if type(key) is str:
-        key = _text(key).key(key)
-        if key is not operands[0]:
+    given = operands[0] if operands else None
+    key: object = None
+    if type(given) is str:
+        key = _text(given).key(given)
+        if key is not given:
             result = warm.run((key, *operands[1:]), out)
             if result is not None:
                 return result
         if len(operands) == 3:
-            spec, a, b = operands
+            _, a, b = operands
             if type(a) is type(b) is ndarray:
                 if out is not None or not (a.flags.carray and b.flags.carray):
-                    return contract(spec, (a, b), out, _DEFAULTS, key=key)
-                call = contiguous_call(spec, a.shape, a.dtype, b.shape, b.dtype)
+                    return contract(given, (a, b), out, _DEFAULTS, key=key)
+                call = contiguous_call(given, a.shape, a.dtype, b.shape, b.dtype)
                 result = call.pair(a, b)
                 call.learn(key, (a, b), None)
                 return result
         elif len(operands) == 2 and out is None and type(a := operands[1]) is ndarray:
-            view = view_for(operands[0], a.shape, a.dtype.kind)
+            view = view_for(given, a.shape, a.dtype.kind)
             if view is not None:
                 return view.apply(a)
     spec, arrays = arguments(operands)
-    key = key if type(key) is str else spec
+    key = spec if key is None else key  # of sublists, which are the same object each time
     result = warm.run((key, *arrays), out)  # of what are arrays now
     return contract(spec, arrays, out, _DEFAULTS, key=key) if result is None else result
 
 
 class _Text:
-    """What a spec says, and the objects that said it first and last. Calls are known by the first
-    one; by another one, too, where that comes again: it is a caller's own, and none that he made
-    for the call."""
+    """A spec that is a string. The first object that says so is the key of calls by all others,
+    which may be made for one call each; but one that comes twice running is a key itself, as a
+    caller's constant is."""
 
     __slots__ = ("first", "last")
 
@@ -206,16 +203,14 @@ class _Text:
 _text = lru_cache(maxsize=_REMEMBERED)(_Text)
 
 
-def _key(spec: Any, *named: Any) -> object:
-    """By what generated code knows calls of a spec with such keywords; None where these do not say
-    all: with sublists, an optimizer, which may hold state, or what else no cache takes."""
-    others = {*map(type, named)} - _CONSTANTS
-    if type(spec) is not str or not all(issubclass(kind, np.dtype) for kind in others):
+def _key(spec: str, dtype: Any, conj: Any, *named: Any) -> object:
+    """By what generated code knows calls of a spec with such keywords; None where these are not all
+    constants of which equal ones mean the same: a path, an optimizer, which may hold state."""
+    kinds = {*map(type, named)}
+    fixed = isinstance(dtype, (str, type, np.dtype)) or dtype is None
+    if not fixed or type(conj) is not tuple or {*map(type, conj)} - _INTEGERS or kinds - _CONSTANTS:
         return None
-    try:
-        return _keys(spec, *named)
-    except TypeError:  # of a path with a list in it
-        return None
+    return _keys(spec, dtype, conj, *named)
 
 
 @lru_cache(maxsize=_REMEMBERED, typed=True)

@@ -45,12 +45,20 @@ def find_path(optimize: Any, contraction: Contraction) -> Path:
 
 
 def freeze(optimize: Any) -> Any:
-    """A hashable form of `optimize`, so that plans can be cached by it."""
-    if isinstance(optimize, (list, tuple)):
-        return tuple(freeze(entry) for entry in optimize)
-    if optimize.__hash__ is None:
+    """A hashable form of `optimize`, so that plans can be cached by it; equal ones mean the same.
+
+    Raises
+    ------
+    TypeError
+        It has none of the forms that it may have.
+    """
+    if not isinstance(optimize, (list, tuple)) or _is_limited(optimize):
         _check_form(optimize)
-    return optimize
+        return tuple(optimize) if isinstance(optimize, list) else optimize
+    head = optimize[:1] if optimize and isinstance(optimize[0], str) else ()
+    if head and head[0] != "einsum_path":
+        _check_form(optimize)
+    return (*head, *_integers(optimize[len(head) :]))
 
 
 def _explicit(optimize: Any) -> Path | None:

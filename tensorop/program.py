@@ -155,7 +155,9 @@ class Program(NamedTuple):
         """Whether there are steps, on the caller's own arrays or on what kernels cast."""
         if self.through is not None or self.sums_nothing or not self.steps:
             return False
-        return not any(self.copies) or all(copy is None or copy.op for copy in self.copies)
+        if not any(self.copies):  # as mostly
+            return True
+        return all(copy is None or copy.op is not None for copy in self.copies)
 
 
 def decide(

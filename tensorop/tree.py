@@ -25,6 +25,8 @@ from tensorop.layout import Operand
 from tensorop.path import Path
 from tensorop.tuples import NamedTuple
 
+BRIEF = 4096  # multiplications that take no longer than a step more
+
 
 class Step(NamedTuple):
     """One operation of a tree.
@@ -76,9 +78,6 @@ def plan_tree(
     for group in path:
         planner.run_group(group)
     return planner.finish()
-
-
-BRIEF = 4096  # multiplications that take no longer than a step more
 
 
 class _Planner:

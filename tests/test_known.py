@@ -233,16 +233,25 @@ def test_keywords_are_known_with_their_calls() -> None:
         {"casting": "unsafe"},
         {"optimize": "greedy"},
         {"optimize": False},
+        {"optimize": ((0, 1),)},
     ):
         right = tensorop.einsum("".join(["ij,", "jk->ik"]), a, b, **given)
         for _ in range(3):
             result = tensorop.einsum("ij,jk->ik", a, b, **given)
         assert result.dtype == right.dtype and result.strides == right.strides
         np.testing.assert_array_equal(result, right)
-        assert "contract" not in frames_of(
-            lambda given=given: tensorop.einsum("ij,jk->ik", a, b, **given)
-        )
-    for wrong in ({"threads": 1.0}, {"threads": True}, {"order": ["C"]}, {"optimize": 1}):
+        frames = frames_of(lambda given=given: tensorop.einsum("ij,jk->ik", a, b, **given))
+        assert ("contract" in frames) == (type(given.get("optimize")) is tuple)
+    for wrong in (
+        {"threads": 1.0},
+        {"threads": True},
+        {"order": ["C"]},
+        {"optimize": 1},
+        {"optimize": 0},
+        {"optimize": ((0.0, 1.0),)},
+        {"conj": (False,)},
+        {"conj": (0.0,)},
+    ):
         for _ in range(3):
             with pytest.raises((TypeError, ValueError)):
                 tensorop.einsum("ij,jk->ik", a, b, **wrong)
