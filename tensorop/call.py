@@ -50,7 +50,6 @@ class Call:
 
     __slots__ = (
         "_allocate",
-        "_casts",
         "_chain",
         "_direct",
         "_executables",
@@ -74,9 +73,6 @@ class Call:
                 for step in program.steps
             ]
         )
-        self._casts = tuple(
-            [copy and copy.op and plans.plan_for(copy.op, threads) for copy in program.copies]
-        )
         self._factors = tuple([_factor(step.factor, program.work) for step in program.steps])
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
@@ -88,31 +84,22 @@ class Call:
         self._seen = 0
 
     def _linked(self, threads: int | None) -> tuple[tuple[Link, ...], bool]:
-        """The plans that all of the call runs one after the other, casts first, for so many threads
-        in force (None: whatever is), none where it is more than that; and whether the last one
-        takes alpha and beta."""
+        """The plans that all of the call runs one after the other, for so many threads in force
+        (None: whatever is), none where it is more than that; and whether the last one takes alpha
+        and beta."""
         program, links, scaled = self.program, list[Link](), False
         if not program.is_plain or self._factors.count(None) < len(self._factors):
             return (), False
-        item, given = program.work.itemsize, len(program.contraction.operands)
-        slots = list(range(given))  # of what the steps read
-        runs: list[tuple[Runnable, tuple[int, ...], int | None]] = []
-        for i, (copy, cast) in enumerate(zip(program.copies, self._casts, strict=True)):
-            if copy is not None and cast is not None:
-                slots[i] = given + len(runs)
-                runs.append((cast, (i,), prod(copy.storage.shape) * item))
-        for step, executable in zip(program.steps, self._executables, strict=True):
-            inputs = tuple([slots[slot] for slot in step.inputs])
-            slots.append(given + len(runs))
-            runs.append((executable, inputs, None if step.size is None else step.size * item))
-        if sum([size or 0 for *_, size in runs]) > MOST_KEPT:
+        item = program.work.itemsize
+        if sum([step.size or 0 for step in program.steps]) * item > MOST_KEPT:
             return (), False
-        for executable, inputs, size in runs:
+        for step, executable in zip(program.steps, self._executables, strict=True):
             single = plans.single_plan(executable, threads)
             if single is None:
                 return (), False
             plan, (first, *_), scaled = single
-            inputs = inputs[::-1] if first == 1 else inputs  # its in0 is the second
+            inputs = step.inputs[::-1] if first == 1 else step.inputs  # its in0 is the second
+            size = None if step.size is None else step.size * item
             links.append(Link(plan, inputs[0], inputs[-1], size))
         return tuple(links), scaled
 
@@ -212,14 +199,8 @@ class Call:
         program = self.program
         if program.sums_nothing:
             return [np.zeros((), program.work)]
-        slots: list[Array | None] = [*arrays]
-        for i, (copy, cast) in enumerate(zip(program.copies, self._casts, strict=True)):
-            if copy is not None and cast is not None:
-                slots[i] = made = copy.storage.allocator()()
-                cast.run((arrays[i], made), None, None)
-            elif copy is not None:
-                slots[i] = copy.apply(arrays[i])
-        return slots
+        pairs = zip(arrays, program.copies, strict=True)
+        return [array if copy is None else copy.apply(array) for array, copy in pairs]
 
     def _run_steps(self, slots: list[Any], target: Array, alpha: Any, beta: Any) -> None:
         steps = zip(self.program.steps, self._executables, self._factors, strict=True)

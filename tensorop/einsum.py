@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,7 @@ __all__ = ["arguments", "cache_clear", "cache_info", "call_for", "contract", "ei
 
 ndarray = np.ndarray
 _DEFAULTS = Options()
-_REMEMBERED = 4096  # specs, and combinations of keywords
 _INTEGERS = frozenset({int})
-_CONSTANTS = frozenset({str, bool, int, type(None)})
 _SAFE, _K, _AUTO, _NONE, _ONE, _ZERO = "safe", "K", "auto", (), 1, 0  # the defaults
 
 
@@ -138,7 +135,7 @@ def einsum(
     key: object = None
     if type(given) is str:
         named = (casting, order, optimize, threads, tune, three_m)
-        key = _text(given).key(given) if usual else _key(given, dtype, conj, *named)
+        key = warm.key_of(given) if usual else warm.key_with(given, dtype, conj, *named)
         result = warm.run((key, *operands[1:]), out, alpha, beta)
         if result is not None:
             return result
@@ -158,7 +155,7 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
     given = operands[0] if operands else None
     key: object = None
     if type(given) is str:
-        key = _text(given).key(given)
+        key = warm.key_of(given)
         if key is not given:
             result = warm.run((key, *operands[1:]), out)
             if result is not None:
@@ -180,42 +177,6 @@ def _unknown(operands: tuple[Any, ...], out: Array | None) -> Any:
     key = spec if key is None else key  # of sublists, which are the same object each time
     result = warm.run((key, *arrays), out)  # of what are arrays now
     return contract(spec, arrays, out, _DEFAULTS, key=key) if result is None else result
-
-
-class _Text:
-    """A spec that is a string. The first object that says so is the key of calls by all others,
-    which may be made for one call each; but one that comes twice running is a key itself, as a
-    caller's constant is."""
-
-    __slots__ = ("first", "last")
-
-    def __init__(self, spec: str) -> None:
-        self.first = self.last = spec
-
-    def key(self, spec: str) -> str:
-        """The object by which a call is known."""
-        if spec is self.last:
-            return spec
-        self.last = spec
-        return self.first
-
-
-_text = lru_cache(maxsize=_REMEMBERED)(_Text)
-
-
-def _key(spec: str, dtype: Any, conj: Any, *named: Any) -> object:
-    """By what generated code knows calls of a spec with such keywords; None where these are not all
-    constants of which equal ones mean the same: a path, an optimizer, which may hold state."""
-    kinds = {*map(type, named)}
-    fixed = isinstance(dtype, (str, type, np.dtype)) or dtype is None
-    if not fixed or type(conj) is not tuple or {*map(type, conj)} - _INTEGERS or kinds - _CONSTANTS:
-        return None
-    return _keys(spec, dtype, conj, *named)
-
-
-@lru_cache(maxsize=_REMEMBERED, typed=True)
-def _keys(*named: object) -> object:
-    return object()
 
 
 def contract(

@@ -45,7 +45,7 @@ from tensorop.layout import (
 from tensorop.memory import LARGE, empty
 from tensorop.path import Path, find_path
 from tensorop.spec import Spec
-from tensorop.tree import Step, plan_tree
+from tensorop.tree import Step, cast_first, plan_tree
 from tensorop.tuples import NamedTuple
 
 Array = np.ndarray[Any, DType]
@@ -94,12 +94,10 @@ class Storage(NamedTuple):
 
 class Copy(NamedTuple):
     """How an operand becomes one that the back end takes: its part `kept` (which leaves out
-    repetitions), cast into `storage`. op: the cast, where there are kernels that read the operand
-    as it lies."""
+    repetitions), cast into `storage`."""
 
     kept: tuple[slice, ...]
     storage: Storage
-    op: TensorOp | None = None
 
     def apply(self, array: Array) -> Array:
         copy = self.storage.allocator()()
@@ -147,17 +145,13 @@ class Program(NamedTuple):
     @property
     def is_direct(self) -> bool:
         """Whether the call is a single step on the caller's own arrays."""
-        single = len(self.steps) == 1 and self.steps[0].factor == 1
-        return single and self.is_plain and not any(self.copies)
+        return len(self.steps) == 1 and self.steps[0].factor == 1 and self.is_plain
 
     @property
     def is_plain(self) -> bool:
-        """Whether there are steps, on the caller's own arrays or on what kernels cast."""
-        if self.through is not None or self.sums_nothing or not self.steps:
-            return False
-        if not any(self.copies):  # as mostly
-            return True
-        return all(copy is None or copy.op is not None for copy in self.copies)
+        """Whether there are steps, on the caller's own arrays."""
+        own = self.through is None and not any(self.copies) and not self.sums_nothing
+        return own and bool(self.steps)
 
 
 def decide(
@@ -344,16 +338,18 @@ def _with_steps(
     for work in (result.dtype, _FLOAT32):
         name = name_of(work)
         prepared = [
-            _prepare(labels, layout, bytewise, work, name)
-            for labels, layout, bytewise in zip(contraction.operands, layouts, moving, strict=True)
+            _prepare(contraction, i, layout, bytewise, work, name)
+            for i, (layout, bytewise) in enumerate(zip(layouts, moving, strict=True))
         ]
-        operands = [operand for operand, _ in prepared]
+        operands = [operand for operand, *_ in prepared]
         program, target = _target(contraction, out, result, work, through)
         steps = plan_tree(contraction, operands, target, path, name, conj)
         # Intermediate results of half types stay in float32: then every step runs in it.
         if len(steps) == 1 or not is_half(name):
             break
-    return program._replace(copies=tuple([copy for _, copy in prepared]), steps=steps)
+    casts = [cast for *_, cast in prepared if cast is not None]
+    copies = tuple([copy for _, copy, _ in prepared])
+    return program._replace(copies=copies, steps=cast_first(casts, steps) if casts else steps)
 
 
 _FLOAT32 = np.dtype(np.float32)
@@ -375,37 +371,34 @@ def _uncast(op: TensorOp, layouts: Sequence[Layout]) -> TensorOp:
 
 
 def _prepare(
-    labels: tuple[int, ...], layout: Layout, moving: Operand, work: DType, name: str
-) -> tuple[Operand, Copy | None]:
-    """An operand as steps in `work` read it (strides in elements), and the copy that this takes.
+    contraction: Contraction, i: int, layout: Layout, moving: Operand, work: DType, name: str
+) -> tuple[Operand, Copy | None, Step | None]:
+    """Operand i as steps in `work` read it (strides in elements), and what makes it so: a copy by
+    numpy, or a step that casts it, where there are kernels that read it as it lies.
 
     moving: the operand with strides in bytes. name: that of `work`.
     """
     shape, strides, dtype, _ = layout
     if _is_usable(layout, work, name):
         size = work.itemsize
-        return Operand(moving.labels, tuple([stride // size for stride in moving.strides])), None
+        own_strides = tuple([stride // size for stride in moving.strides])
+        return Operand(moving.labels, own_strides), None, None
     index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
     shape = tuple(min(n, 1) if stride == 0 else n for n, stride in zip(shape, strides, strict=True))
-    copied = Storage(shape, work, like(shape, strides, work.itemsize))
-    elements = like(shape, strides, 1)
-    op = None
+    labels, elements = contraction.operands[i], like(shape, strides, 1)
+    operand = combine(labels, shape, elements)
     # What numpy makes of numbers that do not fit is its own affair.
     if dtype.isnative and dtype.kind != "O" and np.can_cast(dtype, work, "safe"):
         own = name_of(dtype)
         if _is_usable(layout, dtype, own):
-            op = _cast(own, name, shape, [stride // dtype.itemsize for stride in strides], elements)
-    return combine(labels, shape, elements), Copy(index, copied, op)
-
-
-def _cast(
-    source: str, target: str, shape: Sequence[int], steps: Sequence[int], elements: Sequence[int]
-) -> TensorOp:
-    """A copy of an array into one of another dtype; strides in elements of each."""
-    axes = zip(shape, zip(steps, elements, strict=True), strict=True)
-    dimensions = [Dimension(DimType.C, n, pair, name=str(i)) for i, (n, pair) in enumerate(axes)]
-    tensors = (Tensor("in0", source), Tensor("out", target))
-    return TensorOp(tensors, tuple([d for d in dimensions if d.size > 1]), Primitive.CAST)
+            names = tuple([contraction.names[label] for label in labels])
+            steps = [stride // dtype.itemsize for stride in strides]
+            axes = zip(names, shape, zip(steps, elements, strict=True), strict=True)
+            dims = [Dimension(DimType.C, n, pair, name=name) for name, n, pair in axes if n > 1]
+            tensors = (Tensor("in0", own), Tensor("out", name))
+            op = TensorOp(tensors, tuple(dims), Primitive.CAST)
+            return operand, None, Step(op, (i,), i, prod(shape), 1, (names, names))
+    return operand, Copy(index, Storage(shape, work, like(shape, strides, work.itemsize))), None
 
 
 def _is_usable(layout: Layout, work: DType, name: str) -> bool:

@@ -80,6 +80,30 @@ def plan_tree(
     return planner.finish()
 
 
+def cast_first(casts: Sequence[Step], steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps on operands some of which are cast: those steps come first, and each writes a slot of
+    its own, which the others read in place of the operand's. A cast's output is given as the
+    operand's slot.
+
+    >>> from tensorop.ir import Primitive
+    >>> cast = Step(TensorOp((), (), Primitive.CAST), (1,), 1, 4, 1, ())
+    >>> step = Step(TensorOp((), (), Primitive.GEMM), (0, 1), 2, None, 1, ())
+    >>> [(step.inputs, step.output) for step in cast_first([cast], [step])]
+    [((1,), 2), ((0, 2), 3)]
+    """
+    first = steps[0].output  # behind the operands
+    slots = {cast.output: first + i for i, cast in enumerate(casts)}
+    slots |= {step.output: step.output + len(casts) for step in steps}
+    own = [
+        step._replace(
+            inputs=tuple([slots.get(slot, slot) for slot in step.inputs]),
+            output=slots[step.output],
+        )
+        for step in steps
+    ]
+    return (*[cast._replace(output=slots[cast.output]) for cast in casts], *own)
+
+
 class _Planner:
     """The state of a tree under construction: which slots still wait to be contracted."""
 

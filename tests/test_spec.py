@@ -293,8 +293,11 @@ def test_half_types_keep_float32_between_steps() -> None:
     one = program("ij,jk->ik", (2, 3), (3, 4), dtype="f2")
     assert one.work == np.float16 and not any(one.copies) and one.through is None
     many = program("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), dtype="f2")
-    assert many.work == np.float32 and all(many.copies) and many.through is not None
-    assert {t.dtype for s in many.steps for t in s.op.tensors} == {"float32"}
+    assert many.work == np.float32 and not any(many.copies) and many.through is not None
+    casts, products = many.steps[:3], many.steps[3:]
+    assert [step.op.main for step in casts] == [Primitive.CAST] * 3
+    assert [step.inputs for step in products] == [(3, 4), (5, 6)]
+    assert {t.dtype for s in products for t in s.op.tensors} == {"float32"}
 
 
 def test_every_step_is_a_valid_operation() -> None:
