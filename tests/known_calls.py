@@ -27,6 +27,8 @@ SPECS = (
     "ij,jk,ki->k", "bi,ij,j->b", "i,j,k->kji", "ij,j,jk,k->i",
 )  # fmt: skip
 SIZES = {"i": 4, "j": 5, "k": 3, "b": 2, ".": 2}
+ARRAY_DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
+ARRAY_SIZES = {"i": 5, "j": 6, "k": 4, "b": 3, "l": 2}
 LARGE = 70  # rows of matrices whose panels do not lie on the stack
 AT_A_TIME = 12  # calls that come again by turns
 NEW = 0.15  # of the calls
@@ -230,3 +232,15 @@ def frames_of(call: Any) -> list[str]:
     finally:
         sys.setprofile(None)
     return names[1:]
+
+
+def array(term: str, dtype: str, seed: int, view: int = 0) -> Array:
+    """C order, Fortran order, every second element, or backwards."""
+    rng = np.random.default_rng(seed)
+    shape = [ARRAY_SIZES[x] for x in term]
+    if view == 2:
+        shape = [2 * n for n in shape]
+    values = np.array(rng.integers(0, 3, shape)).astype(dtype)
+    index = {0: slice(None), 1: slice(None), 2: slice(None, None, 2), 3: slice(None, None, -1)}
+    values = np.asarray(values[(index[view],) * values.ndim])
+    return np.array(values, order="F") if view == 1 else values

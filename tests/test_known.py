@@ -20,7 +20,6 @@ from tensorop.jit.entry import machine
 from tensorop.jit.warm import (
     COUNT,
     MAX_RANK,
-    MOST_OPERANDS,
     MOST_THREADS,
     SCRATCH,
     SLOTS,
@@ -28,28 +27,14 @@ from tensorop.jit.warm import (
     array_api,
 )
 from tensorop.memory import LARGE
-from tests.known_calls import frames_of
+from tests.known_calls import ARRAY_DTYPES, array, frames_of
 
 SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
-DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
-SIZES = {"i": 5, "j": 6, "k": 4, "b": 3, "l": 2}
 
 pytestmark = [
     pytest.mark.skipif(array_api() is None, reason="arrays are not read by generated code"),
     pytest.mark.usefixtures("nothing_known"),
 ]
-
-
-def array(term: str, dtype: str, seed: int, view: int = 0) -> np.ndarray:
-    """C order, Fortran order, every second element, or backwards."""
-    rng = np.random.default_rng(seed)
-    shape = [SIZES[x] for x in term]
-    if view == 2:
-        shape = [2 * n for n in shape]
-    values = np.array(rng.integers(0, 3, shape)).astype(dtype)
-    index = {0: slice(None), 1: slice(None), 2: slice(None, None, 2), 3: slice(None, None, -1)}
-    values = np.asarray(values[(index[view],) * values.ndim])
-    return np.array(values, order="F") if view == 1 else values
 
 
 def teach(spec: Any, a: np.ndarray, b: np.ndarray, **out: Any) -> None:
@@ -62,7 +47,7 @@ STRANGE = (True, np.float32(2), np.float64(0.1), np.array(3), 1 + 2j)  # left to
 
 
 @pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk", "ij->j", "ij->ij", "i,i->"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES)
 def test_factors(spec: str, dtype: str) -> None:
     """alpha and beta, in both ways of calling, are what they are where nothing is known."""
     terms = spec.split("->")[0].split(",")
@@ -104,7 +89,7 @@ def test_factors(spec: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES)
 def test_known_calls_give_what_unknown_ones_give(spec: str, dtype: str) -> None:
     first, second = spec.split("->")[0].split(",")
     for view in range(4):
@@ -127,7 +112,7 @@ def test_known_calls_give_what_unknown_ones_give(spec: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["ij->i", "ij->j", "ij->", "ii->i", "iij->j", "ij->ji", "i->"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ARRAY_DTYPES)
 def test_calls_of_one_operand(spec: str, dtype: str) -> None:
     term = spec.split("->")[0]
     for view in range(4):
@@ -144,243 +129,6 @@ def test_calls_of_one_operand(spec: str, dtype: str) -> None:
                 np.testing.assert_array_equal(known_too, expected)
                 assert out is None or known_too is out
                 assert warm.run((spec, a, a), out) is None
-
-
-CHAINS = (
-    "i,ij,j->", "ij,jk,kl->il", "ij,jk,kl->li", "bi,ij,bj->b", "i,j,k->kij", "ij,jk,kl,li,ij->jk",
-    "ijb,jk,kl->lk", "i,i,i,i,i,i->i",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("spec", CHAINS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_calls_of_several_steps(spec: str, dtype: str) -> None:
-    terms = spec.split("->")[0].split(",")
-    for view in range(4):
-        operands = [array(term, dtype, i, (view + i) % 4) for i, term in enumerate(terms)]
-        for _ in range(3):
-            tensorop.einsum(spec, *operands)
-        operands = [array(term, dtype, 9 + i, (view + i) % 4) for i, term in enumerate(terms)]
-        expected = tensorop.einsum("".join(list(spec)), *operands, optimize=True)
-        numpys = np.einsum(spec, *[x.astype("f8") if dtype == "float16" else x for x in operands])
-        np.testing.assert_array_equal(expected, numpys.astype(dtype))
-        result = warm.run((spec, *operands), None)
-        assert (result is None) == (dtype == "float16")  # whose steps run in float32
-        if result is None:
-            continue
-        assert type(result) is type(expected)
-        assert result.dtype == expected.dtype and result.strides == expected.strides
-        np.testing.assert_array_equal(result, expected)
-        for less in (operands[:-1], operands[1:], [*operands, operands[0]]):
-            assert warm.run((spec, *less), None) is None
-        if not result.ndim:
-            continue
-        out = np.ones_like(result)
-        for _ in range(3):
-            tensorop.einsum(spec, *operands, out=out)
-        out[...] = 1
-        assert warm.run((spec, *operands), out) is out
-        np.testing.assert_array_equal(out, expected)
-
-
-@pytest.mark.parametrize("out", [False, True])
-@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("i4", "f8"), ("f8", "c16"), ("f2", "f4", "i2")])
-def test_what_has_to_be_cast_is_cast_by_kernels(dtypes: tuple[str, ...], out: bool) -> None:
-    """As a step of its own; repeated elements once."""
-    for spec in ("ij,jk->ik", "ij,jk->ki", "ij,ij->", "ij,jk,ik->k"):
-        terms = spec.split("->")[0].split(",")
-        kinds = [dtypes[i % len(dtypes)] for i in range(len(terms))]
-        for view in range(5):
-            operands = [
-                array(term, dtype, i, view % 4)
-                for i, (term, dtype) in enumerate(zip(terms, kinds, strict=True))
-            ]
-            if view == 4:
-                operands = [np.broadcast_to(x[:1], x.shape) for x in operands]
-            expected = np.einsum(spec, *operands)
-            given = {"out": np.zeros_like(expected)} if out and expected.ndim else {}
-            for _ in range(3):
-                np.testing.assert_array_equal(tensorop.einsum(spec, *operands, **given), expected)
-            again = warm.run((spec, *operands), given.get("out"))
-            assert again is not None or view == 4  # whose sums may be of equal numbers
-            if again is not None:
-                np.testing.assert_array_equal(again, expected)
-                assert again.dtype == expected.dtype
-
-
-def test_what_no_kernel_casts_is_cast_by_numpy() -> None:
-    a, b = array("ij", "float32", 1), array("jk", "float64", 2)
-    raw = np.zeros(a.nbytes + 1, np.uint8)[1:].view("f4").reshape(a.shape)
-    raw[...] = a
-    for other in (a.astype(">f4"), raw):
-        for _ in range(3):
-            np.testing.assert_array_equal(tensorop.einsum("ij,jk->ik", other, b), a @ b)
-        assert warm.run(("ij,jk->ik", other, b), None) is None
-    for _ in range(3):  # numbers that do not fit
-        result = tensorop.einsum("ij,jk->ik", b.T, a.T, dtype="i4", casting="unsafe")
-    np.testing.assert_array_equal(result, (b.T @ a.T).astype("i4"))
-
-
-def test_keywords_are_known_with_their_calls() -> None:
-    a, b = array("ij", "float64", 1, 1), array("jk", "float64", 2, 1)
-    for given in (
-        {"order": "C"},
-        {"order": "F"},
-        {"dtype": "c16"},
-        {"dtype": np.float64},
-        {"threads": 1},
-        {"conj": (0,)},
-        {"casting": "unsafe"},
-        {"optimize": "greedy"},
-        {"optimize": False},
-        {"optimize": ((0, 1),)},
-    ):
-        right = tensorop.einsum("".join(["ij,", "jk->ik"]), a, b, **given)
-        for _ in range(3):
-            result = tensorop.einsum("ij,jk->ik", a, b, **given)
-        assert result.dtype == right.dtype and result.strides == right.strides
-        np.testing.assert_array_equal(result, right)
-        frames = frames_of(lambda given=given: tensorop.einsum("ij,jk->ik", a, b, **given))
-        assert ("contract" in frames) == (type(given.get("optimize")) is tuple)
-    for wrong in (
-        {"threads": 1.0},
-        {"threads": True},
-        {"order": ["C"]},
-        {"optimize": 1},
-        {"optimize": 0},
-        {"optimize": ((0.0, 1.0),)},
-        {"conj": (False,)},
-        {"conj": (0.0,)},
-    ):
-        for _ in range(3):
-            with pytest.raises((TypeError, ValueError)):
-                tensorop.einsum("ij,jk->ik", a, b, **wrong)
-    asked: list[int] = []
-
-    def optimizer(*_: Any) -> list[tuple[int, ...]]:
-        asked.append(1)
-        return [(0, 1), (0, 1)]
-
-    for _ in range(5):
-        tensorop.einsum("ij,jk,kl->il", a, b, b.T, optimize=optimizer)
-    assert len(asked) == 5
-
-
-def test_specs_that_are_made_for_a_call() -> None:
-    a, b = array("ij", "float64", 1), array("jk", "float64", 2)
-
-    def made() -> np.ndarray:
-        return tensorop.einsum(",".join(["ij", "jk"]) + "->ik", a, b)
-
-    own = "".join(["ij,jk", "->ik"])
-    for _ in range(4):
-        np.testing.assert_array_equal(made(), a @ b)
-    assert "contract" not in frames_of(made)
-    assert len(known._records) == 1
-    for _ in range(6):
-        tensorop.einsum(own, a, b)
-    assert not frames_of(lambda: tensorop.einsum(own, a, b))
-    lists = [tensorop.einsum([[1.0, 2], [3, 4]], [0, 1], [5.0, 6], [1], [0]) for _ in range(4)]
-    np.testing.assert_array_equal(lists, [[17, 39]] * 4)
-
-
-def test_sublists_are_not_taken_for_others() -> None:
-    a = array("ij", "float64", 1)[:4, :4]
-    for _ in range(4):
-        for given in ({}, {"order": "C"}, {"dtype": "f8"}, {"threads": 1}):
-            plain = tensorop.einsum(2.0, [], a, [0, 1], [0, 1], **given)
-            turned = tensorop.einsum(2.0, [], a, [0, 1], [1, 0], **given)
-            np.testing.assert_array_equal(plain, 2 * a)
-            np.testing.assert_array_equal(turned, 2 * a.T)
-
-
-def test_views_of_one_operand() -> None:
-    a = array("ij", "float64", 1)
-    for _ in range(3):
-        view = tensorop.einsum("ij->ji", a)
-        assert np.shares_memory(view, a) and view.flags.writeable
-        np.testing.assert_array_equal(view, a.T)
-        for spec in ("ij->k", "i->i", "ii->i"):
-            with pytest.raises(tensorop.EinsumError):
-                tensorop.einsum(spec, a)
-
-
-def test_factors_of_several_steps() -> None:
-    """alpha and beta are the last one's."""
-    spec, kept = "ij,jk,kl->il", np.arange(10.0).reshape(5, 2)
-    operands = [array(term, "float64", i) for i, term in enumerate(("ij", "jk", "kl"))]
-    expected = 3 * np.einsum(spec, *operands) + 0.5 * kept
-    for _ in range(5):
-        out = kept.copy()
-        tensorop.einsum(spec, *operands, out=out, alpha=3, beta=0.5)
-        np.testing.assert_array_equal(out, expected)
-    out = kept.copy()
-    assert warm.run((spec, *operands), out, 3, 0.5) is out
-    np.testing.assert_array_equal(out, expected)
-
-
-def test_out_that_is_one_of_many_operands() -> None:
-    spec, size = "ij,jk,kl->il", (4, 4)
-    a, b, c = (np.random.default_rng(i).random(size) for i in range(3))
-    for _ in range(3):
-        tensorop.einsum(spec, a, b, c, out=np.zeros(size))
-    for at in range(3):
-        operands = [x.copy() for x in (a, b, c)]
-        assert warm.run((spec, *operands), operands[at]) is None
-        expected = a @ b @ c
-        tensorop.einsum(spec, *operands, out=operands[at])
-        np.testing.assert_allclose(operands[at], expected)
-
-
-def test_more_operands_or_steps_than_are_known() -> None:
-    chain, long = "a,ab,b", "a" + ",a" * MOST_OPERANDS
-    ones = np.ones(3)
-    for spec, operands in (
-        (f"{long}->a", [ones] * (MOST_OPERANDS + 1)),
-        ("ab,cd,ef,gh,ij,kl->", [np.ones((3, 3))] * 6),
-        (f"{chain},{chain}".replace(",a,", ",c,"), [ones, np.ones((3, 3)), ones] * 2),
-    ):
-        for _ in range(5):
-            result = tensorop.einsum(spec, *operands)
-        np.testing.assert_allclose(result, np.einsum(spec, *operands))
-    assert all(len(key.split("->")[0].split(",")) <= MOST_OPERANDS for key, _ in _records())
-
-
-def _records() -> list[Any]:
-    return list(known._records.values())
-
-
-def test_results_of_steps_lie_in_buffers() -> None:
-    """Those that do not fit the stack; and other threads run between the steps of long ones."""
-    n, spec = 110, "ij,jk,kl->il"
-    rng = np.random.default_rng(5)
-    wrong: list[Any] = []
-
-    def work(seed: int) -> None:
-        a, b, c = (np.random.default_rng((seed, i)).random((n, n)) for i in range(3))
-        expected = a @ b @ c
-        for _ in range(40):
-            result = tensorop.einsum(spec, a, b, c, threads=None)
-            if not np.allclose(result, expected):
-                wrong.append(result)
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(COUNT + 2)]
-    for worker in workers:
-        worker.start()
-    for _ in range(20):
-        tensorop.einsum("ij,ij->", *rng.random((2, 4, 4)))
-        known.forget()
-    for worker in workers:
-        worker.join()
-    assert not wrong
-    operands = [rng.random((n, n)) for _ in range(3)]
-    for _ in range(3):
-        tensorop.einsum(spec, *operands)
-    with tensorop.threads(1):
-        for _ in range(3):
-            result = tensorop.einsum(spec, *operands)
-        np.testing.assert_allclose(warm.run((spec, *operands), None), result)
-    assert not known._table(machine().warm.get().table)[Table.BUFFERS + 1 :: 2].any()
 
 
 def test_an_operand_that_was_forgotten() -> None:
