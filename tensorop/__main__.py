@@ -81,13 +81,14 @@ def duration(text: str) -> float:
 
 
 SHORT = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
+MEASURED = (*SHORT.values(), "int8")  # bytes, for permutations
 
 
-def float_dtype(text: str) -> str:
+def suite_dtype(text: str) -> str:
     """The name of a dtype that the suites can be run in."""
     name = SHORT.get(text, text)
-    if name not in SHORT.values():
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(SHORT.values())}")
+    if name not in MEASURED:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(MEASURED)}")
     return name
 
 
@@ -118,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N[,N...]",
         help="thread counts, all measured in one run (default 1)",
     )
-    bench.add_argument("--dtype", type=float_dtype, default="float32", metavar="DTYPE")
+    bench.add_argument("--dtype", type=suite_dtype, default="float32", metavar="DTYPE")
     bench.add_argument(
         "--rounds", type=positive, default=MIN_ROUNDS, metavar="N", help="default %(default)s"
     )

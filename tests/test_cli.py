@@ -181,6 +181,15 @@ def test_bench_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert all(len(rounds) == 2 for rounds in row["seconds"].values())
 
 
+def test_bench_permutes_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "--suite", "permute", "--only", "trus", "--rounds", "1"]
+    assert main([*arguments, "--dtype", "int8", "--peers", "none"]) == 0
+    assert "every result is right" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*arguments, "--dtype", "uint16"])
+    assert "'uint16' is none of float32" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_bench_seed(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["bench", "--suite", "seed", "--only", "relu", "--rounds", "1", "--dtype", dtype]
