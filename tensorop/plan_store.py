@@ -1,12 +1,13 @@
 """What the optimizer has decided, on disk, so that the next process need not ask it.
 
-One file of `jit/store.py` for each machine and source of the library holds the stages of
-operations, bound but without addresses, and the orders of results that operations prefer. It is
-read when the first plan is made, and written when the process ends, with what others have written
-meanwhile; where that would be too much, the records go that were written first. Nothing that goes
-wrong here is an error: operations are then planned. What runs in several parts (rearranged
-and not linked, divided, widened) is planned in every process; its parts may be kept. Of processes
-that end at the same moment one may lose what the other has written.
+Files of `jit/store.py`, for each machine and source of the library, hold the stages of operations,
+bound but without addresses, and the orders of results that operations prefer. Which file a record
+is in, its key says: so the first plan of a process waits for a part of all that is known. A file is
+read when something is looked for that it would have, and written when the process ends, with what
+others have written meanwhile; where that would be too much, the records go that were written first.
+Nothing that goes wrong here is an error: operations are then planned. What runs in several parts
+(rearranged and not linked, divided, widened) is planned in every process; its parts may be kept. Of
+processes that end at the same moment one may lose what the other has written.
 
 At the debug levels everything is planned, so that it can be shown.
 """
@@ -35,8 +36,9 @@ from tensorop.optimizer import machine
 from tensorop.optimizer.machine import host_machine
 from tensorop.runtime import Bound
 
-MOST = 1 << 20  # bytes of all records
-MOST_NEW = 1 << 20  # bytes of words, about, that a process keeps to be written
+FILES = 16
+MOST = 1 << 18  # bytes of the records of a file
+MOST_NEW = 1 << 25  # bytes of words, about, that a process keeps to be written
 _ENTRY = 256  # bytes of a record beside its words, about
 
 Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
@@ -85,14 +87,21 @@ def save() -> None:
     _room = MOST_NEW
     while _new:
         folder, added = _new.popitem()
+        files: dict[int, dict[bytes, Record]] = {}
+        for what, record in added:
+            key = _key(*what)
+            files.setdefault(_file(key), {})[key] = record()
         with CACHE(1), CACHE_DIR(folder), contextlib.suppress(OSError):
-            records = _read()
-            for what, record in added:
-                key = _key(*what)
-                records.pop(key, None)
-                records[key] = record()
-            _drop(records)
-            store.save(_what(), marshal.dumps(records))
+            for file, new in files.items():
+                records = {key: old for key, old in _read(file).items() if key not in new} | new
+                _drop(records)
+                store.save(_what(file), marshal.dumps(records))
+    forget()
+
+
+def forget() -> None:
+    """Look at the disk again."""
+    _has_any.cache_clear()
     _kept.cache_clear()
 
 
@@ -130,15 +139,12 @@ def _save_at_exit() -> None:
 
 
 def _record_of(op: TensorOp, *more: object) -> Any:
-    records = _records()
-    return records.get(_key(op, *more)) if records else None
-
-
-def _records() -> dict[bytes, Any]:
-    """What was on disk when it was first looked at; nothing where all is to be planned."""
+    """What was on disk when its file was first looked at; nothing where all is to be planned."""
     folder = _folder()
-    records = {} if folder is None else _kept(folder)
-    return {} if records and wants(Level.PLAN) else records
+    if folder is None or wants(Level.PLAN) or not _has_any(folder):
+        return None
+    key = _key(op, *more)
+    return _kept(folder, _file(key)).get(key)
 
 
 def _folder() -> str | None:
@@ -150,20 +156,31 @@ def _folder() -> str | None:
 
 
 @lru_cache(maxsize=4)
-def _kept(folder: str) -> dict[bytes, Any]:
-    return _read()
+def _has_any(folder: str) -> bool:
+    """Whether there was anything on disk when it was first looked at."""
+    return store.can_have()
 
 
-def _read() -> dict[bytes, Any]:
+@lru_cache(maxsize=4 * FILES)
+def _kept(folder: str, file: int) -> dict[bytes, Any]:
+    return _read(file)
+
+
+def _read(file: int) -> dict[bytes, Any]:
     content = None
     with contextlib.suppress(OSError):  # such as of sources that are in an archive
-        content = store.load(_what()) if store.can_have() else None
+        content = store.load(_what(file)) if store.can_have() else None
     return {} if content is None else marshal.loads(content)
 
 
-def _what() -> str:
+def _file(key: bytes) -> int:
+    """The file that a record is in."""
+    return key[0] % FILES
+
+
+def _what(file: int) -> str:
     """What plans depend on, beside kernels: the machine, and the source of who makes them."""
-    return f"plans for {host_machine()!r} by {_source()}"
+    return f"plans {file} for {host_machine()!r} by {_source()}"
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ from tensorop import plan_store, planning
 from tensorop.__main__ import main
 from tensorop.config import CACHE, CACHE_DIR, DEBUG
 from tensorop.jit import library, store
+from tensorop.jit.entry import machine
 from tensorop.optimizer.machine import host_machine
 from tensorop.plan_store import save
 from tests.random_einsums import draw
@@ -155,7 +156,8 @@ print("tensorop.planning" in sys.modules)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A cache folder, in force, and nothing planned yet."""
+    """A cache folder, in force, and nothing planned yet; kernels are no drafts."""
+    machine()
     with CACHE(1), CACHE_DIR(str(tmp_path)):
         forget()
         yield tmp_path / "code"
@@ -166,7 +168,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def forget() -> None:
     """As if the process had just begun."""
     tensorop.cache_clear()
-    plan_store._kept.cache_clear()
+    plan_store.forget()
     library._kept.clear()
     library._addresses.clear()
 
@@ -235,11 +237,12 @@ def test_without_its_kernels_a_plan_is_made_anew(folder: Path, plans: list[Any])
     a = np.ones((5, 7))
     first = tensorop.einsum("ij,kj->ik", a, a)
     save()
-    count, kept = len(plans), plan_store._read()
+    count, kept = len(plans), [plan_store._read(file) for file in range(plan_store.FILES)]
     forget()
     store.clear()
-    store.save(plan_store._what(), marshal.dumps(kept))
-    assert plan_store._read() == kept
+    for file, records in enumerate(kept):
+        store.save(plan_store._what(file), marshal.dumps(records))
+    assert [plan_store._read(file) for file in range(plan_store.FILES)] == kept
     np.testing.assert_array_equal(tensorop.einsum("ij,kj->ik", a, a), first)
     assert len(plans) == count + 1
 
@@ -252,12 +255,13 @@ def test_debugging_shows_kept_plans(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_the_records_written_first_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def total() -> int:
-        return sum(map(plan_store._size, plan_store._read().values()))
+        return sum(map(plan_store._size, plan_store._read(0).values()))
 
     def kept(n: int) -> bool:
         op = tensorop.compile("ij,jk->ik", (n, n), (n, n)).steps[0].op
         return plan_store.find(op, None, 1) is not None
 
+    monkeypatch.setattr(plan_store, "FILES", 1)
     monkeypatch.setattr(plan_store, "MOST", 4000)
     for first in (2, 10, 20):
         for n in range(first, first + 8):  # of one process
@@ -283,11 +287,12 @@ def test_nothing_is_looked_up_or_kept_without_a_cache(folder: Path) -> None:
     tensorop.einsum("ij,kj->ik", a, a)
     save()
     forget()
+    plan = tensorop.compile("ij,kj->ik", a, a)
     with CACHE(0):
-        assert not plan_store._records()
+        assert plan_store.find(plan.steps[0].op, None, 1) is None
         tensorop.einsum("ij,kj->ij", a, np.ones((4, 7)))
         assert not plan_store._new
-    assert plan_store._records()
+    assert plan_store.find(plan.steps[0].op, None, 1) is not None
 
 
 def test_records_go_to_the_folder_that_was_in_force(tmp_path: Path, folder: Path) -> None:
@@ -308,7 +313,7 @@ def test_leaving_takes_no_longer_the_more_there_was(
     start = time.perf_counter()
     save()
     assert time.perf_counter() - start < 2
-    assert len(plan_store._records()) > 1000
+    assert sum(len(plan_store._read(file)) for file in range(plan_store.FILES)) > 10_000
 
 
 HOOKED = """
@@ -383,11 +388,11 @@ def test_half_sums_are_never_cut(tmp_path: Path) -> None:
 
 
 def test_the_key_is_all_that_plans_depend_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine, before = host_machine(), plan_store._what()
-    for other in (machine._replace(l2=1), machine._replace(target=machine.target._replace(cpu=""))):
+    host, before = host_machine(), plan_store._what(0)
+    for other in (host._replace(l2=1), host._replace(target=host.target._replace(cpu=""))):
         with monkeypatch.context() as patch:
             patch.setattr(plan_store, "host_machine", lambda other=other: other)
-            assert plan_store._what() != before
+            assert plan_store._what(0) != before
     files: list[str] = []
     monkeypatch.setattr(store, "digest", lambda paths: files.extend(paths) or "")
     plan_store._source.__wrapped__()
