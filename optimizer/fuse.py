@@ -46,15 +46,40 @@ def fused(
         return tuple(left), []
     begins = [(d.strides, d.type, d.exec) for d in left]
     ends = [(tuple([d.size * step for step in d.strides]), d.type, d.exec) for d in left]
+    if min_kernel is None and len(set(begins)) == len(set(ends)) == len(left):
+        return _linked(left, begins, ends)
     while (pair := _find(left, begins, ends, min_kernel)) is not None:
         i, j = pair
         outer, inner = left[i], left[j]
-        size, name = outer.size * inner.size, outer.name + inner.name
-        left[j] = Dimension(inner.type, size, inner.strides, inner.exec, name)
+        left[j] = _both(outer, inner)
         ends[j] = ends[i]
         merged.append((outer, inner, left[j]))
         del left[i], begins[i], ends[i]
     return tuple(left), merged
+
+
+def _both(outer: Dimension, inner: Dimension) -> Dimension:
+    size, name = outer.size * inner.size, outer.name + inner.name
+    return Dimension(inner.type, size, inner.strides, inner.exec, name)
+
+
+def _linked(
+    dimensions: list[Dimension], begins: Sequence[object], ends: Sequence[object]
+) -> tuple[tuple[Dimension, ...], list[tuple[Dimension, Dimension, Dimension]]]:
+    """What `fused` gives where no two dimensions begin alike, or end alike: everything that can
+    fuse does, along chains, each from its outermost dimension."""
+    ending = {end: i for i, end in enumerate(ends)}
+    inside = {i: j for i, begin in enumerate(begins) if (j := ending.get(begin, i)) != i}
+    merged, left = [], list(dimensions)
+    for i in sorted(inside.keys() - inside.values()):
+        outer = dimensions[i]
+        while i in inside:
+            i = inside[i]
+            inner = dimensions[i]
+            left[i] = _both(outer, inner)
+            merged.append((outer, inner, left[i]))
+            outer = left[i]
+    return tuple([d for i, d in enumerate(left) if i not in inside]), merged
 
 
 def _find(
