@@ -36,8 +36,16 @@ from tensorop.optimizer.orient import (
     vectors_along_n,
 )
 from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
-from tensorop.optimizer.prices import PANELS, SPREAD, STORED
-from tensorop.optimizer.stream_cost import CALL, SUMMED, VECTOR, VECTOR_MASKED
+from tensorop.optimizer.prices import (
+    BESIDE,
+    PANELS,
+    PRODUCT,
+    SPREAD,
+    STORED,
+    SUMMED,
+    VECTOR,
+)
+from tensorop.optimizer.stream_cost import CALL, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
 from tensorop.optimizer.transfer import (
@@ -56,9 +64,7 @@ from tensorop.optimizer.transfer import (
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-PRODUCT = 0.55  # a vector multiply-add of a matrix product
 HIDDEN = 0.5  # of the time to read what is asked for while panels are multiplied
-BESIDE = 0.3  # of the memory's time, or the arithmetic's, that the other does not hide
 CUT = 11.5  # a vector of a finished column where columns end within vectors
 IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector; EQUAL: where all are equally long

@@ -15,6 +15,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.stream_abi import picks
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.prices import SUMMED, VECTOR
 from tensorop.optimizer.strands import FOLLOWING, strands
 from tensorop.optimizer.transfer import (
     FOLLOWED,
@@ -33,9 +34,7 @@ ROW = 8.0  # a row of a stream kernel that is summed; TOGETHER: with others
 TOGETHER = 4.5
 DOWN = 4.0  # one that is added to others; KEPT: one of out
 KEPT = 7.0
-VECTOR = 2.5  # a vector of it, from L1; SUMMED: to a sum in a register
-SUMMED = 0.65
-STRIP = 4  # of them at a time; ALONE: more for one of those left over, PART: for a part of one
+STRIP = 4  # vectors at a time; ALONE: more for one of those left over, PART: for a part of one
 ALONE = 1.5
 PART = 3.5
 FILL = 150.0  # a call that puts a short row together with itself, to be joined to others

@@ -72,8 +72,9 @@ def einsum(
         Memory layout of the result. 'K' is numpy's layout, or, for large products that run clearly
         faster so, C order or that of an operand, unless `optimize` is False.
     optimize : bool, str, tuple, path or optimizer
-        The order of contraction of three and more operands: what numpy and opt_einsum take. False:
-        two at a time in the order given.
+        The order of contraction of three and more operands: what numpy and opt_einsum take. "auto",
+        True: of up to eight, what takes least arithmetic and memory, of more, what opt_einsum says.
+        False: two at a time in the order given.
     alpha, beta : scalar
         The result is `alpha * sum + beta * out`. With beta 0 what `out` holds is not read; with
         alpha 0 the operands are, so that their NaN and infinities come through.

@@ -16,11 +16,12 @@ from numpy.exceptions import AxisError
 
 from tensorop import warm
 from tensorop.contraction import resolve
+from tensorop.dtypes import compute_dtype, name_of
 from tensorop.einsum import arguments, check_plain, contract
 from tensorop.errors import EinsumError
 from tensorop.jit.guard import importing
 from tensorop.matmul import matmul, vecdot, wrapped
-from tensorop.path import is_numpy_form, split_limit
+from tensorop.path import find_path, is_numpy_form
 from tensorop.program import Array, Options
 from tensorop.spec import Spec, parse
 
@@ -230,7 +231,8 @@ permute_dims = transpose
 def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
     """The order of contraction of an einsum: numpy.einsum_path.
 
-    Forms of `optimize`, and labels, that numpy does not know go to opt_einsum.
+    Of forms of `optimize`, and labels, that numpy does not know, the path is the one that `einsum`
+    takes ("auto", its default, is the cheapest one), and the report opt_einsum's.
 
     Returns
     -------
@@ -250,8 +252,8 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], st
         parse(spec) if isinstance(spec, str) else spec, [array.shape for array in arrays]
     )
     if is_numpy_form(optimize) and _has_numpy_labels(contraction.spec):
-        path, report = np.einsum_path(*operands, optimize=optimize)
-        return list(path), report
+        numpys, report = np.einsum_path(*operands, optimize=optimize)
+        return list(numpys), report
     # Imported here because few programs ask for a path; see `path.py`.
     with importing:
         from opt_einsum import contract_path
@@ -260,9 +262,10 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], st
     terms = (*contraction.operands, contraction.output)
     texts = ["".join(get_symbol(label) for label in term) for term in terms]
     text = f"{','.join(texts[:-1])}->{texts[-1]}"
+    dtype = name_of(compute_dtype(tuple([array.dtype for array in arrays]), None))
+    path = find_path(optimize, contraction, dtype)
     shapes = [array.shape for array in arrays]
-    optimize, limit = split_limit(optimize)
-    steps, info = contract_path(text, *shapes, shapes=True, optimize=optimize, memory_limit=limit)
+    steps, info = contract_path(text, *shapes, shapes=True, optimize=path)
     return ["einsum_path", *steps], str(info)
 
 

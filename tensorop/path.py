@@ -2,8 +2,8 @@
 
 In go a `Contraction` and the caller's `optimize`, in any form that numpy.einsum or opt_einsum
 takes; out comes a path: groups of positions in the list of operands still to be contracted, each
-group's result being appended to the list. The search itself is opt_einsum's, imported only when a
-search is needed.
+group's result being appended to the list. For a few operands the search is ours, `path_search.py`,
+unless the caller names another; all others are opt_einsum's, imported only when one is needed.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from typing import Any
 
 from tensorop.contraction import Contraction
 from tensorop.jit.guard import importing
+from tensorop.optimizer.machine import host_machine
 
 Path = tuple[tuple[int, ...], ...]
 
 
-def find_path(optimize: Any, contraction: Contraction) -> Path:
+def find_path(optimize: Any, contraction: Contraction, dtype: str) -> Path:
     """The path for a contraction.
 
-    optimize: True, "auto" and other names of opt_einsum's algorithms; (name, memory limit in
-    elements); False: two at a time in the order given; an explicit path, with or without numpy's
-    leading "einsum_path"; or an optimizer, called with the label sets, the output's label set, the
-    sizes and the memory limit, as opt_einsum calls it.
+    optimize: True, None or "auto": what takes least; other names of opt_einsum's algorithms; (name,
+    memory limit in elements); False: two at a time in the order given; an explicit path, with or
+    without numpy's leading "einsum_path"; or an optimizer, called with the label sets, the output's
+    label set, the sizes and the memory limit, as opt_einsum calls it.
+    dtype: the back end's name of what all is computed in.
 
     Raises
     ------
@@ -40,6 +42,13 @@ def find_path(optimize: Any, contraction: Contraction) -> Path:
     if n <= 2 or optimize is False:
         _check_form(optimize)
         return (tuple(range(n)),)
+    if optimize is None or optimize is True or optimize == "auto":
+        # Imported here, as opt_einsum is: few calls have more than two operands.
+        with importing:
+            from tensorop.path_search import MOST, cheapest
+
+        if n <= MOST:
+            return cheapest(contraction, dtype, host_machine())
     search, limit = _search(optimize)
     return _integers(search(*_problem(contraction), limit))
 
@@ -96,7 +105,7 @@ def _is_limited(optimize: Any) -> bool:
     )
 
 
-def split_limit(optimize: Any) -> tuple[Any, int | None]:
+def _split_limit(optimize: Any) -> tuple[Any, int | None]:
     """`optimize` without its memory limit, and that limit."""
     if not _is_limited(optimize):
         return optimize, None
@@ -108,14 +117,14 @@ def is_numpy_form(optimize: Any) -> bool:
     """Whether numpy.einsum_path knows this form of `optimize`."""
     if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
         return True
-    name, _ = split_limit(optimize)
+    name, _ = _split_limit(optimize)
     return name is None or isinstance(name, bool) or name in ("greedy", "optimal")
 
 
 def _search(optimize: Any) -> tuple[Callable[..., Any], int | None]:
     """The path search that `optimize` names, and its memory limit."""
     _check_form(optimize)
-    name, limit = split_limit(optimize)
+    name, limit = _split_limit(optimize)
     if callable(name):
         return name, None
     # Imported here because it would be a good part of the package's import time.

@@ -192,7 +192,7 @@ def decide(
     if prod(contraction.shape) * dtype.itemsize > sys.maxsize:
         raise ValueError(f"the result is too big: no array has the shape {contraction.shape}")
     strides = result_strides(contraction, moving, order, dtype.itemsize)
-    path = find_path(options.optimize, contraction)
+    path = find_path(options.optimize, contraction, name_of(dtype))
 
     def program(strides: Strides) -> Program:
         result = Storage(contraction.shape, dtype, strides)

@@ -190,22 +190,22 @@ def test_result_layouts() -> None:
 def test_forms_of_optimize(optimize, n: int) -> None:
     labels = "abcdefg"
     spec = ",".join(labels[i : i + 2] for i in range(n))
-    path = find_path(optimize, contraction(spec, *((2, 2),) * n))
+    path = find_path(optimize, contraction(spec, *((2, 2),) * n), "float64")
     assert sum(len(group) - 1 for group in path) == n - 1
 
 
 def test_an_optimizer_object_may_hold_state() -> None:
     c = contraction("ab,bc,cd", *((2, 2),) * 3)
-    assert len(find_path(opt_einsum.RandomGreedy(max_repeats=2), c)) == 2
+    assert len(find_path(opt_einsum.RandomGreedy(max_repeats=2), c, "float64")) == 2
 
 
 def test_wrong_forms_of_optimize() -> None:
     c = contraction("i,i,i", (2,), (2,), (2,))
     for wrong in (5, 1.5, {}, object(), [1, 2], [("a",)]):
         with pytest.raises(TypeError):
-            find_path(wrong, c)
+            find_path(wrong, c, "float64")
     with pytest.raises(KeyError):
-        find_path("nonsense", c)
+        find_path("nonsense", c, "float64")
 
 
 def test_explicit_paths() -> None:
