@@ -47,7 +47,7 @@ def fused(
     begins = [(d.strides, d.type, d.exec) for d in left]
     ends = [(tuple([d.size * step for step in d.strides]), d.type, d.exec) for d in left]
     if min_kernel is None and len(set(begins)) == len(set(ends)) == len(left):
-        return _linked(left, begins, ends)
+        return _chained(left, begins, ends)
     while (pair := _find(left, begins, ends, min_kernel)) is not None:
         i, j = pair
         outer, inner = left[i], left[j]
@@ -63,7 +63,7 @@ def _both(outer: Dimension, inner: Dimension) -> Dimension:
     return Dimension(inner.type, size, inner.strides, inner.exec, name)
 
 
-def _linked(
+def _chained(
     dimensions: list[Dimension], begins: Sequence[object], ends: Sequence[object]
 ) -> tuple[tuple[Dimension, ...], list[tuple[Dimension, Dimension, Dimension]]]:
     """What `fused` gives where no two dimensions begin alike, or end alike: everything that can

@@ -17,7 +17,6 @@ _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
 _NEAR_L3 = {"AuthenticAMD"}
-SHARE_WORK = 1_000_000  # multiply-adds or elements below which one thread is faster than a team
 _UNITS = {"": 0, "K": 10, "M": 20}  # powers of two
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 

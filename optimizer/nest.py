@@ -18,7 +18,7 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies, together
-from tensorop.optimizer.balance import balanced, call_work, longest_sum
+from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
@@ -35,10 +35,15 @@ from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well enough
+EVEN = 8  # rows for each thread, of which one more or less makes no difference
+LONG_PART = 256  # elements of a row for each thread
+LINES = 64  # elements that are whole lines, whatever they are
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
-def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -> Schedule:
+def nest(
+    op: TensorOp, machine: Machine, shares: int, *, paired: bool = False, threads: int = 1
+) -> Schedule:
     """The operation as written.
 
     Parameters
@@ -49,12 +54,13 @@ def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -
         Number of shares of the SHARED loops.
     paired : bool
         The PRIM dimensions are rows and vectors of a stream kernel, chosen before.
+    threads : int
+        Of a team for which the axes of a stream kernel are cut, if there are fewer shares.
     """
     op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
-    kinds = {d.type for d in prim}
-    swapped = False
-    if op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds:
+    swapped, product = False, is_product(op)
+    if product:
         if vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
         axes, body, note = _matrix_product(op, machine)
@@ -72,7 +78,40 @@ def nest(op: TensorOp, machine: Machine, shares: int, *, paired: bool = False) -
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
     every = (*outer, *axes)
+    if shares < threads and not product and (cut := _longest_kept(axes, threads)) is not None:
+        whole = LINES if cut.name == "X" else 1
+        part = ceiling(ceiling(cut.size, threads), whole) * whole
+        body = (Loop(cut.name, part, ExecType.SHARED, _within(body, cut.name, part)),)
+        shares = ceiling(cut.size, part)
+        notes = (f"{note}; {cut.name} in parts of {part}, one a thread",)
     return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
+
+
+def is_product(op: TensorOp) -> bool:
+    """Whether the PRIM dimensions are those of a matrix product."""
+    kinds = {d.type for d in op.dimensions if d.exec == ExecType.PRIM}
+    return op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds
+
+
+def _longest_kept(axes: tuple[Axis, ...], threads: int) -> Axis | None:
+    """The axis of a stream kernel that is cut for a team: its rows if there are enough, None if
+    nothing is long enough."""
+    x, y = axes
+    long = [a for a, least in ((y, EVEN), (x, LONG_PART)) if a.size >= least * threads]
+    return next((a for a in long if a.type != DimType.K), None)
+
+
+def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:
+    """A body in a block of an axis: without the loops whose blocks are as large."""
+    found: list[Step] = []
+    for step in body:
+        if not isinstance(step, Loop):
+            found.append(step)
+        elif step.axis == axis and step.block >= size:
+            found.extend(step.body)
+        else:
+            found.append(step._replace(body=_within(step.body, axis, size)))
+    return tuple(found)
 
 
 def _going_on(axis: Axis, body: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -32,8 +32,8 @@ from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
 from tensorop.optimizer.interleave import channels_of, interleaved, runs_on
 from tensorop.optimizer.items import itemised, items_of
-from tensorop.optimizer.machine import SHARE_WORK, Machine
-from tensorop.optimizer.nest import nest
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.nest import is_product, nest
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange, orient
@@ -46,6 +46,7 @@ from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
 from tensorop.optimizer.tiny import tiny_of, tiny_products
 from tensorop.optimizer.touch import touched
+from tensorop.optimizer.transfer import sharers
 from tensorop.optimizer.vectors import streamed
 from tensorop.optimizer.widen import widen
 from tensorop.schedule import Call, Schedule
@@ -103,7 +104,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
     op : TensorOp
     machine : Machine
     threads : int
-        Threads the caller allows; small operations use one.
+        Threads the caller allows; small operations use one, or a few.
 
     Returns
     -------
@@ -116,8 +117,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
     op = passes.run(normalise, op).op
     op = passes.run(fuse, op).op
     op = passes.run(widen, op, quiet=True).op
-    if prod(d.size for d in op.dimensions) < SHARE_WORK:
-        threads = 1
+    threads = sharers(op, threads)
     regime = choose(op, machine)
     if choice.regime is not None and choice.regime != regime.name:
         regime = Regime(choice.regime, "chosen by a search")
@@ -174,14 +174,15 @@ def _scheduled(
     shared = passes.run(parallelise, _splittable(op, threads), threads)
     if regime.name == "stream":
         op = passes.run(follow, shared.op, machine, quiet=True).op
-        return nest(op, machine, shared.shares, paired=True)
-    return touched(nest(shared.op, machine, shared.shares), machine)
+        return nest(op, machine, shared.shares, paired=True, threads=threads)
+    return touched(nest(shared.op, machine, shared.shares, threads=threads), machine)
 
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:
-    """Cut a kernel dimension in two where the loops alone give no thread its share."""
+    """Cut a dimension of a matrix product's kernel in two where the loops alone give no thread its
+    share."""
     loops = prod(d.size for d in op.dimensions if _shares(d))
-    if threads == 1 or loops >= threads:
+    if threads == 1 or loops >= threads or not is_product(op):
         return op
     kept = [d for d in op.dimensions if d.exec == ExecType.PRIM and d.type != DimType.K]
     longest = max(kept, key=lambda d: d.size, default=None)

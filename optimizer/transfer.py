@@ -6,6 +6,8 @@ do not, from each level of the caches and from memory.
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
@@ -19,11 +21,21 @@ FOLLOWED = 256  # bytes from row to row up to which all lines between them are r
 UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
+SHARE_WORK = 1_000_000  # multiply-adds from which on a team is faster than one thread
+SHARE_BYTES = 3 << 17  # of less work, those moved for each thread that takes part
 
 
 def bytes_of(op: TensorOp, tensor: int) -> int:
     """Bytes that a tensor touches, each once."""
     return element(op.tensors[tensor].dtype).size * op.reached(tensor)
+
+
+def sharers(op: TensorOp, threads: int) -> int:
+    """How many of so many threads had better share an operation."""
+    if prod([d.size for d in op.dimensions]) >= SHARE_WORK:
+        return threads
+    moved = sum([bytes_of(op, t) for t in range(len(op.tensors))])
+    return max(1, min(threads, moved // SHARE_BYTES))
 
 
 def level_of(held: float, machine: Machine) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,7 +19,7 @@ from tensorop.ir import REDUCTIONS, SCALED, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.machine import SHARE_WORK
+from tensorop.optimizer.transfer import sharers
 from tensorop.runnable import Operand, Runnable, address
 from tensorop.runtime import Bound, Prepared, Words, run, scalars
 from tensorop.threads import get_num_threads
@@ -36,7 +35,7 @@ _COPIES = frozenset({Primitive.COPY, Primitive.CONJ})
 
 def threads_for(op: TensorOp, threads: int | None) -> int | None:
     """How many threads may share an operation: small ones are run by one, whatever the setting."""
-    return 1 if prod([d.size for d in op.dimensions]) < SHARE_WORK else threads
+    return threads if sharers(op, 2) > 1 else 1
 
 
 class Stage(NamedTuple):

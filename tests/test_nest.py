@@ -143,3 +143,36 @@ def test_short_rows_of_outer_products_are_joined(dtype: str, step: int, swaps: b
     assert kernels[7] and not kernels[100]
     narrow = 31 * numpy_dtype(dtype).itemsize < NARROW
     assert kernels[31] == (narrow or picks(dtype, host_machine().target))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16", "bool"])
+@pytest.mark.parametrize(
+    "spec, sizes, shared",
+    [
+        ("i,i->i", {"i": 400_003}, True),
+        ("b,ba->a", {"a": 300_007, "b": 5}, True),
+        ("ij->j", {"i": 999, "j": 2111}, True),
+        ("ij->i", {"i": 999, "j": 1511}, True),
+        ("ij,j->i", {"i": 997, "j": 1511}, True),
+        ("i,ij->ij", {"i": 3, "j": 300_007}, True),
+        ("ij,j->ij", {"i": 300_007, "j": 3}, True),
+        ("ijk,ik->ij", {"i": 2, "j": 40_009, "k": 11}, True),
+        ("i->", {"i": 2_000_003}, False),  # its sum would be another one
+        ("i,i->i", {"i": 3_000}, False),
+        ("i,i->i", {"i": 900_001}, True),
+    ],
+)
+def test_axes_of_a_stream_are_cut_for_a_team(
+    spec: str, sizes: dict[str, int], shared: bool, dtype: str
+) -> None:
+    """Sizes that no number of threads divides; every element is what one thread makes of it."""
+    rng = np.random.default_rng(0)
+    terms = spec.split("->")[0].split(",")
+    arrays = [rng.integers(0, 100, [sizes[x] for x in term]).astype(dtype) for term in terms]
+    expected = tensorop.einsum(spec, *arrays, order="C", threads=1)
+    for threads in (2, 3, 7):
+        plan = tensorop.compile(spec, *arrays, order="C", threads=threads)
+        for schedule in plan.schedules:
+            schedule.verify()
+            assert (schedule.shares > 1) == shared
+        np.testing.assert_array_equal(plan(*arrays), expected)
