@@ -75,6 +75,19 @@ def test_the_second_process_plans_nothing(tmp_path: Path) -> None:
     assert first == second
 
 
+def test_a_first_plan_reads_a_file_or_two(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the order of its result, and that of its stages, of the many that there are."""
+    for n in range(2, 40):
+        tensorop.einsum("ij,jk->ik", np.ones((n, n)), np.ones((n, n)))
+    save()
+    assert all(plan_store._read(file) for file in range(plan_store.FILES))
+    forget()
+    read, looked_at = plan_store._read, []
+    monkeypatch.setattr(plan_store, "_read", lambda file: looked_at.append(file) or read(file))
+    tensorop.einsum("ij,jk->ik", np.ones((7, 7)), np.ones((7, 7)))
+    assert 0 < len(looked_at) <= 2
+
+
 def test_an_out_that_begins_within_a_line(tmp_path: Path) -> None:
     """It has stages of its own on disk."""
     program = """
