@@ -8,6 +8,7 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
@@ -78,7 +79,8 @@ def nest(
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
     every = (*outer, *axes)
-    if shares < threads and not product and (cut := _longest_kept(axes, threads)) is not None:
+    cut = None if product or shares >= threads else _longest_kept(axes, body, threads)
+    if cut is not None:
         whole = LINES if cut.name == "X" else 1
         part = ceiling(ceiling(cut.size, threads), whole) * whole
         body = (Loop(cut.name, part, ExecType.SHARED, _within(body, cut.name, part)),)
@@ -93,12 +95,22 @@ def is_product(op: TensorOp) -> bool:
     return op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds
 
 
-def _longest_kept(axes: tuple[Axis, ...], threads: int) -> Axis | None:
-    """The axis of a stream kernel that is cut for a team: its rows if there are enough, None if
-    nothing is long enough."""
+def _longest_kept(axes: tuple[Axis, ...], body: tuple[Step, ...], threads: int) -> Axis | None:
+    """The axis of a stream kernel that is cut for a team: its rows if there are enough, or else,
+    unless the kernel takes whole rows, their elements; None if nothing is long enough."""
     x, y = axes
-    long = [a for a, least in ((y, EVEN), (x, LONG_PART)) if a.size >= least * threads]
-    return next((a for a in long if a.type != DimType.K), None)
+    if y.type != DimType.K and y.size >= EVEN * threads:
+        return y
+    whole = any(kernel.joined or kernel.width for kernel in _kernels(body))
+    return x if x.type != DimType.K and x.size >= LONG_PART * threads and not whole else None
+
+
+def _kernels(body: tuple[Step, ...]) -> Iterator[StreamKernel]:
+    for step in body:
+        if isinstance(step, Loop):
+            yield from _kernels(step.body)
+        elif isinstance(step, Call):
+            yield step.kernel
 
 
 def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:

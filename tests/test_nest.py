@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 import tensorop
+from tensorop import plan_store
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
-from tensorop.optimizer import nest
+from tensorop.optimizer import nest, transfer
 from tensorop.optimizer.joined import NARROW
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
+from tests.random_einsums import check, draw
 from tests.strategies import numpy_dtype
 
 
@@ -176,3 +178,24 @@ def test_axes_of_a_stream_are_cut_for_a_team(
             schedule.verify()
             assert (schedule.shares > 1) == shared
         np.testing.assert_array_equal(plan(*arrays), expected)
+
+
+@pytest.mark.parametrize("lines", [1, 64])
+def test_parts_of_any_length_are_right(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that joins rows takes whole ones: calls 509, 6351 and 9472 have such."""
+    for module, name, least in (
+        (transfer, "SHARE_WORK", 40),
+        (transfer, "SHARE_BYTES", 32),
+        (nest, "EVEN", 1),
+        (nest, "LONG_PART", 2),
+        (nest, "LINES", lines),
+    ):
+        monkeypatch.setattr(module, name, least)
+    monkeypatch.setattr(plan_store, "_folder", lambda: None)  # others know nothing of these plans
+    tensorop.cache_clear()
+    try:
+        with tensorop.threads(3):
+            for i in (509, 6351, 9472, *range(300)):
+                check(draw(np.random.default_rng([3, i])))
+    finally:
+        tensorop.cache_clear()
