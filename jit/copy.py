@@ -35,13 +35,8 @@ from tensorop.jit.copy_staged import Staged
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
 
-FORMS: dict[CopyMode, type[Block]] = {
-    "along": Along,
-    "rows": Rows,
-    "across": Across,
-    "staged": Staged,
-    "lines": Lines,
-}
+ASKING: dict[CopyMode, type[Along | Across]] = {"along": Along, "across": Across}
+PAST: dict[CopyMode, type[Block]] = {"rows": Rows, "staged": Staged, "lines": Lines}
 
 
 def generate(kernel: CopyKernel, target: Target) -> ir.Module:
@@ -70,4 +65,8 @@ def _block(code: Code, mover: Mover, kernel: CopyKernel) -> Block:
         return Digits(code, mover, kernel)
     if kernel.mode == "groups":
         return Groups(code, mover, kernel)
-    return Channels(code, mover, kernel) if kernel.channels else FORMS[kernel.mode](code, mover)
+    if kernel.channels:
+        return Channels(code, mover, kernel)
+    if kernel.mode in ASKING:
+        return ASKING[kernel.mode](code, mover, asks=kernel.asks)
+    return PAST[kernel.mode](code, mover)

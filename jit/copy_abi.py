@@ -131,6 +131,7 @@ class CopyKernel(NamedTuple):
     order: of the digits of the place in a vector (digits; see jit/digits.py).
     ragged: so many elements are one that is moved; where they do not make up a block, the last ones
     were read with those before, which are shifted out, and zeros in (across).
+    asks: what is read next is asked for meanwhile (along or across).
     """
 
     source: str
@@ -145,6 +146,7 @@ class CopyKernel(NamedTuple):
     vector: int = 0
     order: tuple[int, ...] = ()
     ragged: int = 0
+    asks: bool = False
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
@@ -178,6 +180,8 @@ class CopyKernel(NamedTuple):
         conj = self.conj and source.parts == 2
         if self.mode == "rows" and (conj or self.planar or source != stored):
             raise ValueError("whole rows are moved as bits")
+        if self.asks and self.mode not in ("along", "across"):
+            raise ValueError(f"no copy {self.mode} that asks")
         if self.mode == "groups":
             if self.source not in ("uint8", "uint16") or self.target != "uint32":
                 raise ValueError(f"no groups of {self.source} in {self.target}")
@@ -198,6 +202,7 @@ class CopyKernel(NamedTuple):
         """The name of the generated function."""
         flags = "_conj" * self.conj + "_planar" * self.planar
         flags += f"_ragged{self.ragged}" if self.ragged else ""
+        flags += "_asking" * self.asks
         tile = f"{self.tile}" + f"x{self.tile * self.squares}" * (self.squares > 1)
         if self.channels:
             tile = f"_{'join' if self.joins else 'part'}{self.channels}_{8 * self.vector}"

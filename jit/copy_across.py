@@ -24,10 +24,13 @@ class Across(Block):
     Where a vector is less than a cache line, tiles below one another are stored together, so that
     lines are stored whole: halves of them might not find each other in the cache, where columns lie
     a power of two apart.
+
+    asks: the rows of the tiles below are asked for, a strip ahead.
     """
 
-    def __init__(self, code: Code, mover: Mover) -> None:
+    def __init__(self, code: Code, mover: Mover, *, asks: bool = False) -> None:
         super().__init__(code, mover)
+        self.asks = asks
         line = mover.line_vectors(code.target)
         self.together = max(1, min(line, MOST_TOGETHER // mover.lanes))
 
@@ -66,6 +69,8 @@ class Across(Block):
     def _move_tiles(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:
         """The tiles of a chunk of X and a few of Y, no more than are stored together."""
         code, count = self.code, self.together
+        if self.asks:
+            self._ask(source, ys)
         if count == 1:
             self._move_each(source, target, ys, x)
             return
@@ -85,6 +90,15 @@ class Across(Block):
                         self.mover.store(code, number, code.at(below, place), self.plane)
             with apart:
                 self._move_each(source, target, ys, x)
+
+    def _ask(self, source: Value, ys: Chunks) -> None:
+        """Ask for the rows of as many tiles below; below the last ones, for the last row."""
+        code, below = self.code, self.together * self.mover.rows
+        first, _, _ = self._record(ys, ys.first)
+        last = code.sub(ys.end, 1)
+        for i in range(below):
+            y = code.min(code.add(first, below + i), last)
+            code.prefetch(code.at(source, code.word(self.y_source, y)), near=False)
 
     def _move_each(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:
         """The same, one by one."""

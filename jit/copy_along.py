@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tensorop.jit.abi import Frame
-from tensorop.jit.builder import Value
+from tensorop.jit.builder import Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
 from tensorop.jit.copy_block import Block
 from tensorop.jit.copy_parts import move_both, with_part
+from tensorop.jit.mover import Mover
 from tensorop.jit.target import SEGMENT
 
 LONG = 8  # vectors from which on a chunk is walked along X inside
@@ -18,13 +19,22 @@ STRIP = 16  # rows of a strip
 
 
 class Along(Block):
-    """Every chunk of X, for every y."""
+    """Every chunk of X, for every y.
+
+    asks: of short chunks, the rows of the next strip are asked for; long ones are streams that the
+    hardware notices.
+    """
+
+    def __init__(self, code: Code, mover: Mover, *, asks: bool = False) -> None:
+        super().__init__(code, mover)
+        self.asks = asks
 
     def copy(self) -> None:
         code, xs = self.code, self._xs()
         self.y_target = self._pointer(CopyDescriptor.Y_TARGET)
         start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
+        self.last = code.sub(stop, 1)
         # In strips, so that the rows of a strip are read on from chunk to chunk: few pages at a
         # time, each as a stream that the hardware prefetches.
         with code.loop(stop, start=start, step=STRIP) as y:
@@ -152,9 +162,18 @@ class Along(Block):
             (unrolled, self.y_stop, 1),
         ):
             with code.loop(stop, start=start, step=step) as y:
+                for row in range(step if self.asks else 0):
+                    self._ask(source, code.add(y, row + STRIP), vectors)
                 for row in range(step):
                     places = self._places(source, target, code.add(y, row))
                     self._move(*places, code.int(0), vectors, count)
+
+    def _ask(self, source: Value, y: Value, vectors: int) -> None:
+        """Ask for the vectors that are at a place in a row further down, or in the last one."""
+        code, size = self.code, self.mover.lanes * self.mover.source_bytes
+        row = code.at(source, code.word(self.y_source, code.min(y, self.last)))
+        for vector in range(vectors):
+            code.prefetch(code.at(row, vector * size), near=False)
 
     def _move(
         self, source: Value, target: Value, i: Value, vectors: int, count: Value | None = None

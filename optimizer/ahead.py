@@ -14,11 +14,15 @@ PAGE = 4096  # bytes
 OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 
 
+def is_far(op: TensorOp, tensor: int, machine: Machine) -> bool:
+    """Whether a tensor comes from beyond L2."""
+    return op.reached(tensor) * element(op.tensors[tensor].dtype).size > machine.l2
+
+
 def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
     """Whether a tensor comes from beyond L2, and takes part in so few products, `partners` for each
     element, that the time to read it shows."""
-    held = op.reached(tensor) * element(op.tensors[tensor].dtype).size
-    return held > machine.l2 and partners <= OFTEN
+    return is_far(op, tensor, machine) and partners <= OFTEN
 
 
 def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine) -> int:

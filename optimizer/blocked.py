@@ -38,7 +38,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
-from tensorop.optimizer.ahead import is_slow
+from tensorop.optimizer.ahead import is_far, is_slow
 from tensorop.optimizer.balance import balanced, ceiling
 from tensorop.optimizer.blocks import Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
@@ -234,8 +234,9 @@ def blocked(
         near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
-    pack0 = Pack(IN0, "M", rows, "K", ask0)
-    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1),)
+    far0, far1 = (is_far(op, tensor, machine) for tensor in (IN0, IN1))
+    pack0 = Pack(IN0, "M", rows, "K", ask0, far0 and not ask0)
+    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1, far1 and not ask1),)
     if inner_threads == 1:
         once = blocks.mc >= m and blocks.kc >= k
         body = _alone(blocks, once, pack0, pack1, call, rows_first=bool(choice.rows_first))

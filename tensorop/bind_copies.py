@@ -144,10 +144,10 @@ class CopyWords(ScheduleTables):
 
     def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
-        kind = element(tensor.dtype)
+        kind, asks = element(tensor.dtype), pack.far and way != "within"
         if together > 1:
             wide = WIDE[together * kind.size]
-            return CopyKernel(wide, wide, "across", tile=tile)
+            return CopyKernel(wide, wide, "across", tile=tile, asks=asks)
         return CopyKernel(
             tensor.dtype,
             kind.accumulator.name,
@@ -155,6 +155,7 @@ class CopyWords(ScheduleTables):
             conj=tensor.conj and kind.parts == 2,
             planar=kind.parts == 2,
             tile=tile,
+            asks=asks,
         )
 
     def _way(self, pack: Pack, group: int) -> str:

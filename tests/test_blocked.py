@@ -163,6 +163,38 @@ def test_what_is_packed_next_is_asked_for(
     assert set(np.flatnonzero(asked.lines[:-1])) == lines
 
 
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("deep", [False, True])
+def test_packing_asks_for_what_it_reads_next(
+    deep: bool, far: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an input beyond L2 that no product asks for, because others have hidden its time."""
+    monkeypatch.setattr("tensorop.optimizer.ahead.OFTEN", 0)
+    m, n, k = 640, 48, 128
+    strides = (k, 1) if deep else (1, m)
+    dims = (
+        Dimension(DimType.M, m, (strides[0], 0, 1)),
+        Dimension(DimType.N, n, (0, 1, m)),
+        Dimension(DimType.K, k, (strides[1], n, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    machine = TINY._replace(l1=16 << 10, l2=m * k * 4 - far)
+    schedule = five_loops.blocked(op, machine, 1, False)
+    packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
+    assert [(p.ahead, p.far) for p in packs if p.tensor == 0] == [(False, far)]
+    rng = np.random.default_rng(0)
+    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
+    expected = [b.copy() for b in buffers]
+    reference.run(op, expected, 1, 0)
+    asked = Asked(buffers[0])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2], expected[2])
+    # All but the first rows of every block, which nothing is in front of.
+    assert asked.lines[:-1].mean() > 0.6 if far else not asked.lines[:-1].any()
+
+
 @pytest.mark.parametrize(("m", "past"), [(3072, True), (3076, False)])
 def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
     """Columns that are whole lines, of a result that begins with a line, or not."""

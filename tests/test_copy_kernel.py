@@ -189,8 +189,11 @@ CASES = [
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("mode", ["along", "across"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_copy_moves_the_block_and_nothing_else(dtype: str, mode: Any, target: Target) -> None:
-    kernel = CopyKernel(dtype, dtype, mode)
+@pytest.mark.parametrize("asks", [False, True])
+def test_copy_moves_the_block_and_nothing_else(
+    asks: bool, dtype: str, mode: Any, target: Target
+) -> None:
+    kernel = CopyKernel(dtype, dtype, mode, asks=asks)
     for seed, case in enumerate(CASES):
         check_copy(kernel, target, case, seed)
 
@@ -457,6 +460,8 @@ def test_copies_that_do_not_exist_are_refused() -> None:
         generate(CopyKernel("float32", "float32", "along", planar=True), target)
     with pytest.raises(ValueError, match="moved as bits"):
         generate(CopyKernel("complex64", "complex64", "rows", conj=True), target)
+    with pytest.raises(ValueError, match="asks"):
+        generate(CopyKernel("float32", "float32", "staged", asks=True), target)
 
 
 def test_transposition_network() -> None:
