@@ -25,7 +25,7 @@ class Across(Block):
     lines are stored whole: halves of them might not find each other in the cache, where columns lie
     a power of two apart.
 
-    asks: the rows of the tiles below are asked for, a strip ahead.
+    asks: the rows of the tiles below are asked for.
     """
 
     def __init__(self, code: Code, mover: Mover, *, asks: bool = False) -> None:
@@ -38,6 +38,8 @@ class Across(Block):
         """Tiles of a strip of X, one strip for every z: so a row is read on over a few lines that
         follow one another, which is how memory is fast, before the next z is somewhere else."""
         code, xs, ys = self.code, self._xs(), self._ys()
+        first, _, rows = self._record(ys, code.max(0, code.sub(ys.stop, 1)))
+        self.last = code.max(0, code.sub(code.add(first, rows), 1))
         with (
             code.loop(ys.stop, start=ys.first, step=self.together) as y_start,
             code.loop(xs.stop, start=xs.first, step=STRIP_CHUNKS) as strip,
@@ -95,9 +97,8 @@ class Across(Block):
         """Ask for the rows of as many tiles below; below the last ones, for the last row."""
         code, below = self.code, self.together * self.mover.rows
         first, _, _ = self._record(ys, ys.first)
-        last = code.sub(ys.end, 1)
         for i in range(below):
-            y = code.min(code.add(first, below + i), last)
+            y = code.min(code.add(first, below + i), self.last)
             code.prefetch(code.at(source, code.word(self.y_source, y)), near=False)
 
     def _move_each(self, source: Value, target: Value, ys: Chunks, x: tuple[Value, Value]) -> None:

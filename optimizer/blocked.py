@@ -234,9 +234,9 @@ def blocked(
         near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
-    far0, far1 = (is_far(op, tensor, machine) for tensor in (IN0, IN1))
-    pack0 = Pack(IN0, "M", rows, "K", ask0, far0 and not ask0)
-    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1, far1 and not ask1),)
+    pack0 = Pack(IN0, "M", rows, "K", ask0, not ask0 and is_far(op, IN0, machine))
+    asks1 = not ask1 and is_far(op, IN1, machine)
+    pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1, asks1),)
     if inner_threads == 1:
         once = blocks.mc >= m and blocks.kc >= k
         body = _alone(blocks, once, pack0, pack1, call, rows_first=bool(choice.rows_first))

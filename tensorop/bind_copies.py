@@ -144,7 +144,7 @@ class CopyWords(ScheduleTables):
 
     def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
-        kind, asks = element(tensor.dtype), pack.far and way != "within"
+        kind, asks = element(tensor.dtype), pack.asks and way != "within"
         if together > 1:
             wide = WIDE[together * kind.size]
             return CopyKernel(wide, wide, "across", tile=tile, asks=asks)

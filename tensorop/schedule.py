@@ -77,8 +77,8 @@ class Pack(NamedTuple):
 
     tensor: index of the source tensor; lanes: name of the axis across a panel; width: lanes of a
     panel; depth: name of the axis along a panel. Padding lanes hold zeros. ahead: whether the
-    product asks memory meanwhile for what is packed next. far: what is packed comes from beyond L2,
-    and nothing has asked for it, so that the copy asks for what it reads next.
+    product asks memory meanwhile for what is packed next. asks: whether the copy itself asks for
+    what it reads next, which comes from beyond L2.
     """
 
     tensor: int
@@ -86,7 +86,7 @@ class Pack(NamedTuple):
     width: int
     depth: str
     ahead: bool = False
-    far: bool = False
+    asks: bool = False
 
 
 class Call(NamedTuple):

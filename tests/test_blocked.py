@@ -164,35 +164,46 @@ def test_what_is_packed_next_is_asked_for(
 
 
 @pytest.mark.parametrize("far", [False, True])
-@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("layout", ["along", "across", "pairs across"])
 def test_packing_asks_for_what_it_reads_next(
-    deep: bool, far: bool, monkeypatch: pytest.MonkeyPatch
+    layout: str, far: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an input beyond L2 that no product asks for, because others have hidden its time."""
+    """Of an input beyond L2 that no product asks for, because others have hidden its time; and for
+    nothing else."""
     monkeypatch.setattr("tensorop.optimizer.ahead.OFTEN", 0)
-    m, n, k = 640, 48, 128
-    strides = (k, 1) if deep else (1, m)
-    dims = (
-        Dimension(DimType.M, m, (strides[0], 0, 1)),
-        Dimension(DimType.N, n, (0, 1, m)),
-        Dimension(DimType.K, k, (strides[1], n, 0)),
-    )
+    m, n, k = 672, 48, 125
+    rows = {"along": [(m, 1)], "across": [(m, k)], "pairs across": [(m // 2, 2 * k), (2, 1)]}
+    step = {"along": m, "across": 1, "pairs across": 2}
+    dims = [Dimension(DimType.M, size, (s, 0, 1)) for size, s in rows[layout]]
+    if len(dims) > 1:
+        dims[0] = Dimension(DimType.M, m // 2, (2 * k, 0, 2))
+    dims.append(Dimension(DimType.N, n, (0, 1, m)))
+    dims.append(Dimension(DimType.K, k, (step[layout], n, 0)))
     tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
-    op = TensorOp(tensors, dims, Primitive.GEMM)
+    op = TensorOp(tensors, tuple(dims), Primitive.GEMM)
     machine = TINY._replace(l1=16 << 10, l2=m * k * 4 - far)
     schedule = five_loops.blocked(op, machine, 1, False)
-    packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
-    assert [(p.ahead, p.far) for p in packs if p.tensor == 0] == [(False, far)]
+    packs = [s for _, s in schedule.steps() if isinstance(s, Pack) and s.tensor == 0]
+    assert [(p.ahead, p.asks) for p in packs] == [(False, far)]
+    kernel = pack_kernel(schedule, packs[0], current_target())
+    assert kernel.mode in layout and (kernel.source == "uint64") == ("pairs" in layout)
     rng = np.random.default_rng(0)
     buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
     expected = [b.copy() for b in buffers]
     reference.run(op, expected, 1, 0)
     asked = Asked(buffers[0])
-    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+
+    def prefetch(code: Code, *to: Any, **how: Any) -> None:
+        if code.function.name == kernel.name:
+            asked.ask(code, *to, **how)
+
+    monkeypatch.setattr(Code, "prefetch", prefetch)
     asked.execute(schedule, buffers)
     np.testing.assert_array_equal(buffers[2], expected[2])
+    *lines, elsewhere = asked.lines
     # All but the first rows of every block, which nothing is in front of.
-    assert asked.lines[:-1].mean() > 0.6 if far else not asked.lines[:-1].any()
+    assert np.mean(lines) > 0.6 if far else not any(lines)
+    assert not elsewhere
 
 
 @pytest.mark.parametrize(("m", "past"), [(3072, True), (3076, False)])
