@@ -242,6 +242,11 @@ class Arithmetic:
             return kept
         return self.builder.shuffle_vector(kept, kept, indices([*range(lanes)]))
 
+    def blended(self, a: Number, b: Number, count: Value) -> Number:
+        """The first `count` lanes of real numbers of a, and those behind them of b."""
+        mask = self._mask(self.lanes, count)
+        return (self.builder.select(mask, a[0], b[0]),)
+
     def every_second(self, count: Value) -> Value:
         """The even ones of the first `count` lanes: to be given for it where masks are free."""
         scalar = ir.IntType(8 * self.element.part)

@@ -26,6 +26,7 @@ from tensorop.jit.gemm_abi import GemmKernel, GemmWord
 from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.gemm_checks import check
 from tensorop.jit.gemm_gather import Gathering
+from tensorop.jit.gemm_stage import Stage
 from tensorop.jit.gemm_store import Buffer, Flush, Place, Result, Sums
 from tensorop.jit.gemm_strided import Strided
 from tensorop.jit.gemm_tile import (
@@ -83,6 +84,10 @@ class _MacroKernel:
         self.starts = Starts(code, kernel.columns, kernel.inputs) if moves(kernel.inputs) else None
         self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
+        self.stage: Stage | None = None
+        if kernel.store == "staged":
+            columns = self.result.column_table
+            self.stage = Stage(code, self.element, kernel.columns, columns)
         self.flush = Flush(
             code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"
         )
@@ -99,6 +104,9 @@ class _MacroKernel:
         self._read_operands()
         self.ahead = self._next_blocks()
         code, kernel = self.code, self.kernel
+        if self.stage is not None:
+            with code.when(self._plain()):
+                self.stage.clear()
         nr, tail = kernel.columns, tail_columns(kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
@@ -117,7 +125,10 @@ class _MacroKernel:
                 inside = code.mul(code.sub(n, whole), self.b_column)
                 address = code.at(last_panel, inside)
                 self._rows(self._columns(address, tail, valid, inside=inside), n, valid)
-        if kernel.past:
+        if self.stage is not None:
+            with code.when(self._plain()):
+                self.stage.flush()
+        if kernel.past or self.stage is not None:
             code.fence()
         return code.finish()
 
@@ -262,6 +273,9 @@ class _MacroKernel:
         vector is masked, or as single vectors."""
         code, kernel = self.code, self.kernel
         stored = valid if valid is not None else code.int(columns.columns)
+        if self.stage is not None:
+            self._staged_rows(columns, n, valid, stored, self.stage)
+            return
         panels = code.builder.udiv(self.m, code.int(self.mr))
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
@@ -281,6 +295,27 @@ class _MacroKernel:
                 else:
                     self._left_rows(address, columns, left)
                     self._store_rows(whole, left, n, stored)
+
+    def _staged_rows(
+        self, columns: Columns, n: Value, valid: Value | None, stored: Value, stage: Stage
+    ) -> None:
+        """The same by way of a stage, where the last tile is stored as if it were full."""
+        code = self.code
+        plain = self._plain()
+        with code.when(plain):
+            stage.begin(n, stored)
+        panels = code.builder.udiv(code.add(self.m, self.mr - 1), code.int(self.mr))
+        with code.loop(panels) as panel:
+            tile = self._asking(columns, panel, panels) if valid is None else columns
+            address = code.at(self.a, code.mul(panel, self.a_panel))
+            self._tile(address, tile, code.mul(panel, self.mr), n, valid)
+        with code.when(plain):
+            stage.end()
+
+    def _plain(self) -> Value:
+        """Whether C is overwritten by what is summed, and nothing else."""
+        builder, result = self.code.builder, self.result
+        return builder.and_(result.first, builder.not_(result.needs_scalars()))
 
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
@@ -326,8 +361,11 @@ class _MacroKernel:
         def prefetch(column: Value, count: int) -> None:
             result.prefetch(places(), code.add(n, column), count, lanes)
 
-        # Where K is short and nothing is packed, C is small, and in the cache already.
-        far = not kernel.near and (kernel.a == "packed" or kernel.batch_reduce or kernel.asks)
+        # Where K is short and nothing is packed, C is small, and in the cache already. Lines that
+        # leave the caches need not be there.
+        far = not (kernel.near or self.stage) and (
+            kernel.a == "packed" or kernel.batch_reduce or kernel.asks
+        )
         errand = prefetch if far and not edge else None
         halved = left is not None and kernel.halved
         sums = self._product(address, vectors, columns, lanes, loaded, errand, halved=halved)
@@ -338,16 +376,21 @@ class _MacroKernel:
         edges of C."""
         code, result, columns = self.code, self.result, len(tile.numbers) // len(tile.places)
         edge, buffered = valid is not None or left is not None, result.needs_scalars()
-        if edge:
+        if edge or self.stage is not None:
             buffered = code.builder.or_(buffered, code.builder.not_(result.first))
         with code.either(buffered) as (then, otherwise):
             with then:
                 self.buffer.put(tile.numbers, 0, columns, tile.lanes)
                 rows = left if left is not None else code.int(self.mr)
+                if self.stage is not None:
+                    rows = code.min(self.mr, code.sub(self.m, m))
                 stored = valid if valid is not None else code.int(columns)
                 self._flush(m, rows, tile.column, stored)
             with otherwise:
-                if edge:
+                if self.stage is not None:
+                    result.overwrite(tile, valid, self.stage)
+                    self.stage.send(m, self.mr)
+                elif edge:
                     result.overwrite(tile, valid)
                 else:
                     result.store(tile)
@@ -427,8 +470,7 @@ class _MacroKernel:
             self._flush(m, rows, column, columns)
             return
         code, result = self.code, self.result
-        plain = code.builder.and_(result.first, code.builder.not_(result.needs_scalars()))
-        with code.either(plain) as (then, otherwise):
+        with code.either(self._plain()) as (then, otherwise):
             with then:
                 Strided(result, self.buffer, self.word(GemmWord.C_M), self.lanes).store(
                     m, rows, column, columns

@@ -9,17 +9,21 @@ from typing import Literal
 
 from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 Access = Literal["packed", "direct", "consecutive", "gathered"]
-Store = Literal["columns", "runs", "pieces", "strided", "scatter"]
+Store = Literal["columns", "runs", "staged", "pieces", "strided", "scatter"]
 # The other functions are more code than the tiles around them: they go over out afterwards.
 EPILOGUES = frozenset(
     main.value for main in UNARY - TRANSCENDENTAL - {Primitive.ZERO, Primitive.CAST}
 )
 
 PANEL_BYTES = 16384  # of the panels of A that a kernel puts together on its stack
+STAGE_BYTES = 16384  # of the runs of C that it puts together there
+LAG = 2  # tiles after which a run is sent off
+MOST_RUNS = 128  # of a block that is stored so
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
 
 
@@ -46,9 +50,12 @@ class GemmWord(IntEnum):
     absolute position; a block starts at a multiple of them (not store="columns").
     C_M_RUNS: of the rows of every vector how many belong to its first run in C, that run's offset,
     and what the offset of the first row would be if it belonged to the next run; by absolute
-    position, as the chunks (store="runs").
+    position, as the chunks (store="runs"). Where on the stage, up to the end of the last tile
+    (store="staged").
     C_M_TABLE: offset of every row of C, by absolute position (store="columns", where the rows of a
-    tile are consecutive; store="pieces"; past: that of the first one).
+    tile are consecutive; store="pieces" and "staged"; past: that of the first one).
+    C_RUN, C_HELD: rows of a run, and how many the stage holds (store="staged"). A block is whole
+    runs.
     """
 
     A_SLOT = 0
@@ -70,7 +77,9 @@ class GemmWord(IntEnum):
     C_SLOT = 16
     A_M = 17
     C_M = 18
-    WORDS = 19
+    C_RUN = 19
+    C_HELD = 20
+    WORDS = 21
 
 
 class GemmKernel(NamedTuple):
@@ -92,7 +101,9 @@ class GemmKernel(NamedTuple):
     inputs: the dtypes of A and B where packed panels hold groups of steps of K (`groups.py`), on a
     target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
-    belong to two runs at most (where masks are free), "pieces" where those of a vector are so many
+    belong to two runs at most (where masks are free), "staged" where such runs are equally long and
+    their columns lie side by side in a C that leaves the caches (`gemm_stage.py`; A is packed, real
+    numbers, no batch-reduce), "pieces" where those of a vector are so many
     consecutive ones after the other, `piece` each, "strided" where rows are one stride apart,
     "scatter" where a chunk table says which are consecutive.
     """
@@ -146,10 +157,22 @@ class GemmKernel(NamedTuple):
         return self.vectors * self.lanes(target)
 
 
+def runs_held(run: int, rows: int) -> int:
+    """Runs of so many rows on a stage: what two tiles can be parts of."""
+    return -(-(LAG + 1) * rows // run) + 1
+
+
 def masks_stores(dtype: str, target: Target) -> bool:
     """Whether parts of vectors are stored at no cost, so that there are kernels that store runs."""
     kind = element(dtype)
     return target.free_masks and kind.vectorises and kind.part in target.masked
+
+
+def stores_stretches(dtype: str, target: Target) -> bool:
+    """Whether there are kernels that put tiles together on a stage."""
+    kind = element(dtype)
+    line = kind.accumulator is kind and kind.parts == 1 and target.lanes(kind.size) * kind.size
+    return line == LINE and masks_stores(dtype, target)
 
 
 def stores_pieces(dtype: str) -> bool:

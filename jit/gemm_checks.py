@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, masks_rows, multiplies, stores_pieces
+from tensorop.jit.gemm_abi import (
+    GemmKernel,
+    masks_rows,
+    multiplies,
+    stores_pieces,
+    stores_stretches,
+)
 from tensorop.jit.groups import COLUMNS, moves
 from tensorop.jit.target import Target
 
@@ -33,6 +39,8 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} has no last vector to halve")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
+    if kernel.store == "staged" and not _is_staged(kernel, target):
+        raise ValueError(f"{kernel.name} has no stage")
     if kernel.store == "pieces" and not (
         stores_pieces(kernel.dtype) and 1 < kernel.piece < kernel.lanes(target)
     ):
@@ -41,6 +49,12 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
         )
+
+
+def _is_staged(kernel: GemmKernel, target: Target) -> bool:
+    """Whether tiles may be put together on a stage."""
+    panels = kernel.a == "packed" and not kernel.batch_reduce and not kernel.past
+    return panels and stores_stretches(kernel.dtype, target)
 
 
 def _is_stored_past(kernel: GemmKernel) -> bool:

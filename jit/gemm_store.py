@@ -6,10 +6,10 @@ read at all where the call says that beta is zero. Later blocks of K add to C.
 `Result.store` is the fast way, straight from the accumulators: a full tile whose rows are
 consecutive in C, or lie in runs no shorter than a vector, or in pieces of vectors that are all
 equally long, alpha one, beta zero or not the first block of K. `Result.overwrite` is the same at
-the edges of C, in the first block only. Everything else (scalars, rows of C that are scattered)
-goes through a buffer on the stack and `Flush`, one small function of loops that all tiles of a
-kernel share. Its loads wait until what was put there is in L1, behind stores to C that may have to
-wait for memory.
+the edges of C and onto a stage, in the first block only. Everything else (scalars, rows of C that
+are scattered) goes through a buffer on the stack and `Flush`, one small function of loops that all
+tiles of a kernel share. Its loads wait until what was put there is in L1, behind stores to C that
+may have to wait for memory.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord, Store, masks_stores
+from tensorop.jit.gemm_stage import Stage
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 from tensorop.tuples import NamedTuple
@@ -203,9 +204,10 @@ class Result:
             with adds:
                 self._finishing(partial(self._store, tile, adds=True))
 
-    def overwrite(self, tile: Sums, valid: Value | None) -> None:
-        """Overwrite C by a tile at its edge, of which perhaps only some columns are valid."""
-        self._finishing(partial(self._store, tile, valid))
+    def overwrite(self, tile: Sums, valid: Value | None, stage: Stage | None = None) -> None:
+        """Overwrite C, or what becomes of it on a stage, by a tile at its edge, of which perhaps
+        only some columns are valid."""
+        self._finishing(partial(self._store, tile, valid, stage=stage))
 
     def _finishing(self, store: Callable[..., None]) -> None:
         """Store, where there is an epilogue perhaps finishing."""
@@ -226,6 +228,7 @@ class Result:
         adds: bool = False,
         finishes: bool = False,
         past: bool = False,
+        stage: Stage | None = None,
     ) -> None:
         code, (sums, places, first, lanes) = self.code, tile
         vectors = len(places)
@@ -237,7 +240,7 @@ class Result:
             return Arithmetic(code, kinds[0], lanes), Arithmetic(code, kinds[1], lanes)
 
         def put(n: int, cells: Sequence[Cell]) -> None:
-            column = code.at(self.out, code.word(table, n))
+            column = stage.column(n) if stage else code.at(self.out, code.word(table, n))
             for vector, at, length, behind, start, rows in cells:
                 target, total = code.at(column, at), sums[n * vectors + vector]
                 stored, summed = arithmetic(rows or lanes)

@@ -104,3 +104,14 @@ def two_runs(offsets: Words, itemsize: int, lanes: int) -> Words:
     alone = begin[1:] - begin[:-1] == 1
     before = last[:, 0] % lanes * itemsize
     return np.stack([np.where(alone, lanes, first[:, 2]), first[:, 1], last[:, 1] - before], axis=1)
+
+
+def on_stage(size: int, run: int, held: int, columns: int, rows: int) -> Words:
+    """Where on a stage (`gemm_stage.py`) the first column of every row of C lies, up to the end of
+    the last tile of so many `rows`, in elements.
+
+    >>> on_stage(7, run=3, held=2, columns=4, rows=8).tolist()
+    [0, 1, 2, 12, 13, 14, 0, 1]
+    """
+    chunk, row = np.divmod(np.arange(-(-size // rows) * rows, dtype=np.int64), run)
+    return chunk % held * (run * columns) + row

@@ -54,7 +54,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.parallelise import BALANCED
-from tensorop.optimizer.past import in_lines, tiles_leave_caches
+from tensorop.optimizer.past import in_lines, tiles_leave_caches, whole_runs
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
@@ -200,8 +200,8 @@ def blocked(
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
+    stored = _stored(op, axes, rows, tile, blocks, machine)
     blocks = blocks._replace(mc=min(blocks.mc, local))
-    stored = _stored(op, axes, rows, rows // tile.vectors, blocks.kc, machine)
     axes = (*axes[:-3], stored.rows, *axes[-2:])
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
     if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
@@ -216,9 +216,11 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
-    if stored.past and ask0:
+    if (stored.past or stored.units) and ask0:
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
+    if stored.units is not None:
+        blocks, parts = _whole_runs(blocks, parts, m, *stored.units)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -299,23 +301,24 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
 
 
 class _Stored(NamedTuple):
-    """How tiles reach out, whether that is past the caches, the rows in the order of that, and how
-    many are a piece."""
+    """How tiles reach out, whether that is past the caches, the rows in the order of that, how many
+    are a piece, and of how many a block is a multiple and has at most, if not as many as may be."""
 
     how: Store
     past: bool
     rows: Axis
     piece: int = 0
+    units: tuple[int, int] | None = None
 
 
 def _stored(
-    op: TensorOp, axes: tuple[Axis, ...], rows: int, lanes: int, kc: int, machine: Machine
+    op: TensorOp, axes: tuple[Axis, ...], rows: int, tile: Tile, blocks: Blocks, machine: Machine
 ) -> _Stored:
     """As columns where the rows of every panel are consecutive in out, as runs where these are no
     shorter than vectors, which are then stored in two parts, as pieces where vectors consist of
     such as are all equally long."""
-    m, k = axes[-3], axes[-1]
-    run = m.unit_run(op.out)
+    m, n, k = axes[-3:]
+    run, lanes = m.unit_run(op.out), rows // tile.vectors
     how: Store = "scatter"
     if run >= m.size or run % rows == 0:
         how = "columns"
@@ -323,10 +326,25 @@ def _stored(
         how = "runs"
     elif (piece := piece_of(op, run, lanes)) > 1:
         return _Stored("pieces", False, m, piece)
-    whole = how != "scatter" and kc >= k.size
+    whole = how != "scatter" and blocks.kc >= k.size
     past = whole and tiles_leave_caches(op, m, lanes if how == "runs" else rows, machine)
-    turned = in_lines(op, m, machine) if past and op.tensors[op.out].begins else None
-    return _Stored(how, past, m) if turned is None else _Stored("runs", past, turned)
+    if past and not op.tensors[op.out].begins:
+        return _Stored(how, past, m)
+    turned = in_lines(op, m, machine) if past else None
+    if turned is not None:
+        return _Stored("runs", past, turned)
+    units = whole_runs(op, (m, n), tile, blocks.mc, machine) if whole else None
+    return _Stored("staged" if units else how, past and not units, m, units=units)
+
+
+def _whole_runs(
+    blocks: Blocks, parts: tuple[int, int], m: int, unit: int, most: int
+) -> tuple[Blocks, tuple[int, int]]:
+    """Blocks and parts of M that are multiples of some rows; blocks of at most so many."""
+    part = min(m, ceiling(parts[0], unit) * unit)
+    longest = min(blocks.mc, most)
+    mc = part if part <= longest else balanced(part, longest, unit)
+    return blocks._replace(mc=mc), (part, parts[1])
 
 
 def _model_tile(op: TensorOp, machine: Machine) -> Tile:

@@ -7,12 +7,19 @@ somebody reads it: copies of 64 MB take half the time.
 
 from __future__ import annotations
 
+from math import lcm
+
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, runs_held, stores_stretches
 from tensorop.jit.lines import LINE, LONG_ROW
+from tensorop.jit.tiles import Tile
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.window import are_alike, tabled_part
+from tensorop.optimizer.window import are_alike, tabled_part, windows
 from tensorop.schedule import Axis
+
+LEAST_RUN = 4 * LINE  # bytes of the runs that tiles are put together of on a stage
+KEEPS_UP = 72  # terms of a sum in whose time a line is read, and written
 
 
 def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bool:
@@ -48,6 +55,41 @@ def in_lines(op: TensorOp, m: Axis, machine: Machine) -> Axis | None:
     whole = left == 0 and run * kind.size % LINE == 0 and run * kind.size >= LONG_ROW
     stored = kind.part in machine.target.masked
     return m._replace(turned=(by, run)) if whole and stored and are_alike(m) else None
+
+
+def whole_runs(
+    op: TensorOp, sides: tuple[Axis, Axis], tile: Tile, longest: int, machine: Machine
+) -> tuple[int, int] | None:
+    """Of how many rows blocks are a multiple, and how many they have at most, if tiles reach an out
+    that leaves the caches by way of a stage (`jit/gemm_stage.py`): whole runs, and whole tiles.
+    None where they do not: runs are so short that caches complete their lines soon enough, or so
+    long that a stage or a block cannot hold them; sums are so long that memory keeps up with them;
+    or the columns of a tile do not lie side by side.
+
+    Parameters
+    ----------
+    sides : (Axis, Axis)
+        All rows, and all columns.
+    longest : int
+        Rows of a block.
+    """
+    deep = op.size_of(DimType.K) >= KEEPS_UP
+    if deep or not stores_stretches(op.dtype, machine.target):
+        return None
+    m, n = sides
+    size, run, beside = element(op.dtype).size, tabled_part(m).unit_run(op.out), 1
+    for d in reversed(n.dimensions):
+        if d.strides[op.out] != run * beside:
+            break
+        beside *= d.size
+    rows, run_bytes = tile.vectors * LINE // size, run * size
+    unit, most = lcm(run, rows), MOST_RUNS * run
+    stage = runs_held(run, rows) * tile.columns * run_bytes
+    stretches = run_bytes >= LEAST_RUN and min(beside, tile.columns) * run_bytes >= LONG_ROW
+    whole = not any(block % run for block in windows(m))
+    fits = stage <= STAGE_BYTES and (unit <= min(longest, most) or m.size <= min(longest, most))
+    staged = stretches and whole and fits and leaves_caches(op, machine, sums_inside=True)
+    return (unit, most) if staged else None
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

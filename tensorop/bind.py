@@ -18,7 +18,7 @@ from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, DotsKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord
+from tensorop.jit.gemm_abi import GemmKernel, GemmWord, runs_held
 from tensorop.jit.image import REFERENCE, Image
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
@@ -26,7 +26,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.reorder_abi import ReorderKernel
 from tensorop.jit.slots import AxisSlot, NodeKind, Slot
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks, turned, two_runs
+from tensorop.jit.tables import Words, chunks, on_stage, turned, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -299,6 +299,12 @@ class _Binder(StagedWords):
                 words[d.C_M] = self._step(m, out)
             elif kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
+            elif kernel.store == "staged":
+                run, rows = self._tabled_axis(m).unit_run(out), kernel.rows(self.target)
+                held = runs_held(run, rows)
+                staged = on_stage(len(self._offsets(m, out)), run, held, kernel.columns, rows)
+                words[d.C_M_RUNS] = self.image.keep(two_runs(staged * size, size, lanes))
+                words[d.C_RUN], words[d.C_HELD] = run, held
         if kernel.asks:
             packed = kernel.a == "packed"
             records = self._ahead_words(call) if packed else self._next_words(call)

@@ -4,6 +4,7 @@ every way of sharing them among threads: against the plain reference."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.builder import Code
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import masks_stores
+from tensorop.jit.gemm_abi import masks_stores, stores_stretches
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import SEGMENT, current_target
@@ -275,6 +276,85 @@ def test_rows_are_turned_where_out_begins_within_a_line(
         does_the_same(op, schedule, [in0, in1, room[first : first + inside * n]], threads)
         assert not room[:first].any() and not room[first + inside * n :].any()
     assert {"along", "across", True, False} <= kinds and len(kinds) > 6
+
+
+def staged_case(
+    sizes: Sequence[int], dtype: str, begins: int, rng: np.random.Generator | None = None
+) -> TensorOp:
+    """A product whose result is [m1][n1][m0][n0][run], a size that is 1 being left out; inputs in
+    any order."""
+    m1, n1, m0, n0, run, k = sizes
+    own = [m1, m0, run, n1, n0, k]
+    strides = [[0] * 6 for _ in range(3)]
+    for tensor, labels in ((0, [0, 1, 2, 5]), (1, [3, 4, 5])):
+        step = 1
+        for i in labels[::-1] if rng is None else rng.permutation(labels):
+            strides[tensor][i] = step
+            step *= own[i]
+    step = 1
+    for i in (2, 4, 1, 3, 0):
+        strides[2][i] = step
+        step *= own[i]
+    types = (DimType.M,) * 3 + (DimType.N,) * 2 + (DimType.K,)
+    rows = zip(types, own, zip(*strides, strict=True), strict=True)
+    tensors = Tensor("in0", dtype), Tensor("in1", dtype), Tensor("out", dtype, begins=begins)
+    return TensorOp(tensors, tuple(Dimension(*r) for r in rows if r[1] > 1), Primitive.GEMM)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+def test_runs_are_stored_by_way_of_a_stage(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks, windows and every way of packing; nothing beside the result is touched."""
+    monkeypatch.setattr(window, "LONGEST", 1 << 10)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    if not stores_stretches(dtype, TINY.target):
+        pytest.skip("no masks, or vectors that are no lines")
+    rng = np.random.default_rng(threads)
+    size, seen = numpy_dtype(dtype).itemsize, set()
+    for _ in range(60):
+        run = int(rng.integers(16, 36)) * 16 // size
+        outer = [int(n) for n in rng.choice([1, 2, 3, 5, 9], 3)]
+        sizes = [*outer, int(rng.integers(1, 60)), run, int(rng.integers(2, 30))]
+        shift = int(rng.integers(LINE // size))
+        op = staged_case(sizes, dtype, shift * size, rng)
+        inside = prod(sizes[:-1])
+        room = np.zeros(inside + 2 * LINE, numpy_dtype(dtype))
+        first = -room.ctypes.data % LINE // size + shift
+        lengths = (prod(d.size for d in op.dimensions if d.strides[t]) for t in (0, 1))
+        in0, in1 = (rng.integers(-4, 5, n).astype(room.dtype) for n in lengths)
+        machine = TINY._replace(l2=1 << int(rng.integers(15, 19)))
+        schedule = five_loops.blocked(op, machine, threads, False)
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
+        seen.add((call.kernel.store, anew))
+        does_the_same(op, schedule, [in0, in1, room[first : first + inside]], threads)
+        assert not room[:first].any() and not room[first + inside :].any()
+    assert {("staged", False), ("staged", True)} <= seen
+
+
+@pytest.mark.parametrize("begins", [0, 4, 12])
+@pytest.mark.parametrize(("m", "n"), [(3, 100), (25, 8)])
+def test_lines_of_a_stage_are_completed(
+    m: int, n: int, begins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next panel, the next run, or one before it: without stores past the caches, all but
+    the first and the last part of a line of the result stay as they were."""
+    op = staged_case((1, 1, m, n, 76, 5), "float32", 4 * begins)
+    schedule = five_loops.blocked(op, TINY._replace(l2=1 << 20), 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if call.kernel.store != "staged":
+        pytest.skip("no masks, or vectors that are no lines")
+    rng, inside = np.random.default_rng(0), m * n * 76
+    a, b, room = (aligned(rng.integers(1, 5, size)) for size in (m * 380, n * 5, inside + LINE))
+    out = room[begins : begins + inside]
+    monkeypatch.setattr(Code, "store_past_caches", lambda *arguments: None)
+    out[:] = np.nan
+    Asked(a).execute(schedule, [a, b, out])
+    lanes = LINE // 4
+    whole = (begins + inside) // lanes - -(-begins // lanes)
+    assert np.isnan(out).sum() == whole * lanes
 
 
 @pytest.mark.parametrize("begins", [0, 4, 12])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from itertools import product
+from math import lcm
 from typing import Any
 
 import ml_dtypes
@@ -18,18 +19,21 @@ from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import (
     BYTES,
+    STAGE_BYTES,
     GemmKernel,
     GemmWord,
     masks_rows,
     masks_stores,
     multiplies,
+    runs_held,
     stores_pieces,
+    stores_stretches,
 )
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
-from tensorop.jit.tables import chunks, two_runs
+from tensorop.jit.tables import chunks, on_stage, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import Tile, cycles, tile_of_columns, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
@@ -102,6 +106,8 @@ class Case:
     run: int = 7  # rows that are consecutive in a scattered C
     lines_from: int | None = None  # columns of C are whole lines, from so many bytes on
     turned: tuple[int, int] = (0, 1)  # as an axis is: in every run of rows
+    beside: int = 1  # columns of a run that lie side by side, of a C by way of a stage
+    gap: int = 0  # elements between these and the next ones
 
 
 class Call:
@@ -186,6 +192,7 @@ class Call:
             first, length = starts[run], lengths[run]
             row_at[first : first + length] = place + np.arange(length)
             place += length + gap
+        staged = self.kernel.store == "staged"
         by, length = case.turned
         if by:
             runs = np.arange(-(-rows // length) * length).reshape(-1, length)
@@ -195,6 +202,9 @@ class Call:
         if case.lines_from is not None:
             room += -room % (LINE // size)
         column_at = self.rng.permutation(columns) * room
+        if staged:
+            row_at, column_at = self._side_by_side(rows, columns)
+            columns, room = 1, int(row_at.max() + column_at.max()) + 1
         shift = case.lines_from or 0
         self.memory = guarded_bytes(columns * room * size + shift, 3, case.at_end)[shift:]
         c = self.memory.view(numpy_dtype(self.dtype))
@@ -215,7 +225,13 @@ class Call:
                 self.words[d.C_M_TABLE] = self._keep(row_at[:1] * size)
                 runs = two_runs(row_at * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
-            if self.kernel.store == "pieces":
+            if staged:
+                held = runs_held(case.run, self.mr)
+                places = on_stage(rows, case.run, held, self.nr, self.mr)
+                runs = two_runs(places * size, size, self.kernel.lanes(self.target))
+                self.words[d.C_M_RUNS] = self._keep(runs)
+                self.words[d.C_RUN], self.words[d.C_HELD] = case.run, held
+            if self.kernel.store in ("pieces", "staged"):
                 self.words[d.C_M_TABLE] = self._keep(row_at * size)
         else:
             before = np.arange(-start_m, 0)
@@ -226,6 +242,18 @@ class Call:
         self.frame[Slot.OUT] = self.memory.ctypes.data
         self.frame[Frame.START + AxisSlot.M] = start_m
         self.frame[Frame.START + AxisSlot.N] = start_n
+
+    def _side_by_side(self, rows: int, columns: int) -> tuple[Array, Array]:
+        """Where rows and columns lie: some columns of a run next to one another, then those of the
+        next run; where there are gaps, in random order."""
+        case = self.case
+        runs, groups = -(-rows // case.run), -(-columns // case.beside)
+        whole = case.beside * case.run + case.gap
+        order = self.rng.permutation if case.gap else np.arange
+        places = np.multiply.outer(order(runs) * whole, np.ones(case.run, np.int64))
+        sides = np.multiply.outer(order(groups) * whole * runs, np.ones(case.beside, np.int64))
+        row_at = (places + np.arange(case.run)).ravel()[:rows]
+        return row_at, (sides + np.arange(case.beside) * case.run).ravel()[:columns]
 
     def _asked(self) -> Array:
         """Records of rows anywhere (`NextWord`)."""
@@ -477,6 +505,32 @@ def test_turned_output_past_the_caches(dtype: str, lines_from: int, target: Targ
                 3 * mr + 5 * seed, 2 * nr + seed % 2, 4 + 9 * seed, lines_from=lines_from,
                 at_end=False, turned=(by, length), run=1 << 20, **way,  # type: ignore[arg-type]
             )  # fmt: skip
+            Call(kernel, target, case, seed).check()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("lines_from", [0, 16, 40])
+def test_output_by_way_of_a_stage(dtype: str, lines_from: int, target: Target) -> None:
+    """Lines that stretches share are completed by the next panel, by the next run, by an earlier
+    one that waits, or not at all."""
+    tile = tiles(target, element(dtype))[0]
+    if not stores_stretches(dtype, target):
+        with pytest.raises(ValueError, match="no "):
+            generate(GemmKernel(dtype, *tile, store="staged"), target)
+        return
+    kernel = GemmKernel(dtype, *tile, store="staged")
+    lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
+    ways = ({}, {"first": False}, {"alpha": 2.0}, {"beta": 3.0}, {})
+    seeds = product((lanes, lanes + 4, mr - 4, mr + 4), (1, 5, nr, 2 * nr + 4), (0, 3), ways)
+    for seed, (run, beside, gap, way) in enumerate(seeds):
+        unit = lcm(run, mr) // mr if seed % 3 else 0
+        case = Case(
+            run * (1 + seed % 7), 2 * nr + seed % (nr + 1), 1 + 5 * seed % 31, run=run,
+            lines_from=lines_from, at_end=False, beside=beside, gap=gap, start=(unit, seed % 2),
+            **way,  # type: ignore[arg-type]
+        )  # fmt: skip
+        if runs_held(run, mr) * run * nr * element(dtype).size <= STAGE_BYTES:
             Call(kernel, target, case, seed).check()
 
 

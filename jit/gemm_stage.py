@@ -1,0 +1,251 @@
+"""Tiles of C that are put together before they leave for memory past the caches.
+
+Rows of C that are no whole cache lines cannot be stored past the caches one by one. But where
+columns lie one after the other, those of every run of consecutive rows are a stretch of many lines.
+Tiles put the columns of a panel together on a stage in L1; as soon as all rows of a run are there,
+and some more tiles have been computed, so that no load waits for a store, they are sent off: whole
+lines past the caches.
+
+Lines that a stretch has only a part of wait until the stretch before or behind it brings the rest:
+that of the next panel, or of the next run. Only where none does is a part stored by itself, through
+the caches: to read one line in ten from memory takes as long as to write the other nine.
+
+The stage is a ring of `GemmWord.C_HELD` runs, each [column][row], for all rows of some columns.
+
+Stores past the caches: Intel 64 and IA-32 Architectures Optimization Reference Manual, 9.6.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from tensorop.jit.abi import WORD as WORD_BYTES
+from tensorop.jit.abi import Frame
+from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
+from tensorop.jit.elements import Element
+from tensorop.jit.gemm_abi import LAG, MOST_RUNS, STAGE_BYTES, GemmWord
+from tensorop.jit.lines import LINE
+from tensorop.jit.slots import AxisSlot
+
+SPAN = 3  # words of a stretch: where it begins in a run on the stage, where in C, and its bytes
+SPANS, RUN, PLACE = range(3)  # of the state: stretches, the next run to be sent off, and its place
+
+
+class Stage:
+    """The stage of a kernel, and which of its runs have been sent off."""
+
+    def __init__(self, code: Code, element: Element, columns: int, column_table: Value) -> None:
+        self.code, self.column_table = code, column_table
+        # Lines are read that reach past both ends.
+        self.address = code.at(code.stack(BYTE, STAGE_BYTES + 2 * LINE), LINE)
+        self.spans = code.stack(WORD, columns * SPAN)
+        self.state = code.stack(WORD, 3)
+        self.lines = code.stack(BYTE, (MOST_RUNS + 1) * 2 * LINE)
+        self.waiting = code.stack(WORD, (MOST_RUNS + 1) * 2)
+        self.rows = code.word(code.descriptor, GemmWord.C_RUN)
+        self.run_bytes = code.mul(self.rows, element.size)
+        self.start = code.word(code.frame, Frame.START + AxisSlot.M)
+        self.first = self._runs(self.start)
+        stop = code.add(self.start, code.word(code.frame, Frame.SIZE + AxisSlot.M))
+        self.stop = self._runs(stop)
+        self.parts = tuple(_part(code, element, behind=behind) for behind in (False, True))
+        self.sending = _Sending(code, element, columns, self.parts)
+
+    def clear(self) -> None:
+        """Before the first panel: no line waits."""
+        code = self.code
+        with code.loop(code.mul(self._count(), 2)) as i:
+            code.set_word(self.waiting, i, 0)
+
+    def begin(self, column: Value, columns: Value) -> None:
+        """Of so many columns from the given one on, find those that lie one after the other."""
+        code = self.code
+        table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        nowhere = code.add(code.word(table, 0), 1)
+        with code.reduce(columns, [code.int(0), nowhere]) as carried:
+            count, end = carried.values
+            offset = code.word(table, carried.index)
+            follows = code.equal(offset, end)
+            with code.either(follows) as (then, otherwise):
+                with then:
+                    last = code.at(self.spans, code.mul(code.sub(count, 1), SPAN * WORD_BYTES))
+                    code.set_word(last, 2, code.add(code.word(last, 2), self.run_bytes))
+                with otherwise:
+                    span = code.at(self.spans, code.mul(count, SPAN * WORD_BYTES))
+                    words = code.mul(carried.index, self.run_bytes), offset, self.run_bytes
+                    for i, word in enumerate(words):
+                        code.set_word(span, i, word)
+            more = code.builder.select(follows, code.int(0), code.int(1))
+            carried.update([code.add(count, more), code.add(offset, self.run_bytes)])
+        held = code.word(code.descriptor, GemmWord.C_HELD)
+        code.set_word(self.state, SPANS, carried.values[0])
+        code.set_word(self.state, RUN, self.first)
+        code.set_word(self.state, PLACE, code.builder.urem(self.first, held))
+
+    def column(self, n: int) -> Value:
+        """Where the n-th of the columns begins in every run."""
+        return self.code.at(self.address, self.code.mul(self.run_bytes, n))
+
+    def send(self, row: Value, rows: int) -> None:
+        """A tile of some rows is there, from one on that is counted from the block's first: send
+        off the runs that were complete some tiles ago."""
+        before = self.code.max(0, self.code.sub(row, (LAG - 1) * rows))
+        self._send(self._runs(self.code.add(self.start, before)))
+
+    def end(self) -> None:
+        """Send off what there is of these columns."""
+        self._send(self.stop)
+
+    def flush(self) -> None:
+        """After the last panel: store the lines that wait."""
+        code = self.code
+        with code.loop(self._count()) as run:
+            for i, part in enumerate(self.parts):
+                slot = code.add(code.mul(run, 2), i)
+                line = code.at(self.lines, code.mul(slot, LINE))
+                code.call(part, VOID, [line, code.word(self.waiting, slot)])
+
+    def _count(self) -> Value:
+        """Runs of the block, and one that none of its own precedes."""
+        return self.code.add(self.code.sub(self.stop, self.first), 1)
+
+    def _runs(self, row: Value) -> Value:
+        return self.code.builder.udiv(row, self.rows)
+
+    def _send(self, stop: Value) -> None:
+        code = self.code
+        memory = self.address, self.spans, self.state, self.lines, self.waiting
+        arguments = [code.descriptor, code.frame, *memory, self.first, stop]
+        code.call(self.sending.name, VOID, arguments)
+
+
+def _within(code: Code, address: Value) -> Value:
+    """Bytes from where a line begins."""
+    return code.builder.and_(address, code.int(LINE - 1))
+
+
+def _part(caller: Code, element: Element, *, behind: bool) -> str:
+    """Generate the function that stores a line as far as it is known, and return its name.
+
+    `part(line, limit)`: what is before, or behind, the address `limit` in C; nothing where that is
+    0.
+    """
+    name = f"{caller.function.name}_{'behind' if behind else 'before'}"
+    code = Code(caller.target, name, ir.FunctionType(VOID, [POINTER, WORD]), caller.module)
+    code.function.linkage = "internal"
+    whole = Arithmetic(code, element, LINE // element.size)
+    line, limit = code.function.args
+    with code.when(code.nonzero(limit)):
+        within = _within(code, limit)
+        target = code.builder.inttoptr(code.sub(limit, within), POINTER)
+        count = code.builder.udiv(within, code.int(element.size))
+        whole.store(whole.load(line), target, count, behind=behind)
+    code.finish()
+    return name
+
+
+class _Sending:
+    """Generator of the function that sends off runs.
+
+    `send(descriptor, frame, stage, spans, state, lines, waiting, block, stop)`: the runs up to
+    before `stop`; `block`: the first run of the block. Of every run two lines may wait: the one
+    that it ends with, and the one that it begins with. `waiting` has the addresses in C up to which
+    the one is known, and from which on the other is; 0 where none waits.
+    """
+
+    TYPE = ir.FunctionType(VOID, [POINTER] * 7 + [WORD] * 2)
+
+    def __init__(
+        self, caller: Code, element: Element, columns: int, parts: tuple[str, ...]
+    ) -> None:
+        self.name, self.element, self.columns = f"{caller.function.name}_send", element, columns
+        self.before, self.behind = parts
+        self.code = code = Code(caller.target, self.name, self.TYPE, caller.module)
+        code.function.linkage = "internal"
+        self.whole = Arithmetic(code, element, LINE // element.size)
+        self.lines, self.waiting = code.function.args[5:7]
+        self._generate()
+
+    def _generate(self) -> None:
+        code = self.code
+        _, _, stage, spans, state, _, _, block, stop = code.function.args
+        out = code.pointer(code.frame, code.word(code.descriptor, GemmWord.C_SLOT))
+        table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
+        rows, held = (code.word(code.descriptor, w) for w in (GemmWord.C_RUN, GemmWord.C_HELD))
+        run_bytes = code.mul(rows, self.columns * self.element.size)
+        count, first, place = (code.word(state, i) for i in (SPANS, RUN, PLACE))
+        with code.reduce(stop, [place], start=first) as carried:
+            (place,), run = carried.values, carried.index
+            source = code.at(stage, code.mul(place, run_bytes))
+            target = code.at(out, code.word(table, code.mul(run, rows)))
+            with code.loop(count) as i:
+                span = code.at(spans, code.mul(i, SPAN * WORD_BYTES))
+                at, offset, length = (code.word(span, word) for word in range(SPAN))
+                here = code.mul(code.sub(run, block), 2)
+                self._stretch(code.at(source, at), code.at(target, offset), length, here)
+            after = code.add(place, 1)
+            wraps = code.equal(after, held)
+            carried.update([code.builder.select(wraps, code.int(0), after)])
+        code.set_word(state, RUN, code.max(first, stop))
+        code.set_word(state, PLACE, carried.values[0])
+        code.finish()
+
+    def _stretch(self, source: Value, target: Value, length: Value, here: Value) -> None:
+        """Send off a stretch, which is longer than a line, of the run whose words begin there."""
+        code, whole = self.code, self.whole
+        address = code.builder.ptrtoint(target, WORD)
+        head = _within(code, code.sub(0, address))
+        with code.when(code.nonzero(head)):
+            self._begin(source, address, head, here)
+        source, target = (code.at(start, head) for start in (source, target))
+        left = code.sub(length, head)
+        tail = _within(code, left)
+        lines = code.sub(left, tail)
+        with code.loop(lines, step=LINE) as i:
+            whole.store_past_caches(whole.load(code.at(source, i)), code.at(target, i))
+        with code.when(code.nonzero(tail)):
+            self._end(code.at(source, lines), code.add(address, length), tail, here)
+
+    def _begin(self, source: Value, address: Value, head: Value, here: Value) -> None:
+        """The rest of a line that waits, of this run or of the one before it; or it waits."""
+        code = self.code
+        begun = code.sub(LINE, head)
+        number = self.whole.load(code.at(source, code.sub(0, begun)))
+        before = code.max(code.sub(here, 2), 0)
+        same = code.equal(code.word(self.waiting, here), address)
+        slot = code.builder.select(same, here, before)
+        line = code.at(self.lines, code.mul(slot, LINE))
+        with code.either(code.equal(code.word(self.waiting, slot), address)) as (then, otherwise):
+            with then:
+                self._whole_line(self.whole.load(line), number, begun, code.sub(address, begun))
+                code.set_word(self.waiting, slot, 0)
+            with otherwise:
+                self._wait(number, self.behind, code.add(here, 1), address)
+
+    def _end(self, source: Value, end: Value, tail: Value, here: Value) -> None:
+        """What is before the rest of a line that waits, of the next run; or it waits."""
+        code, following = self.code, self.code.add(here, 3)
+        number = self.whole.load(source)
+        with code.either(code.equal(code.word(self.waiting, following), end)) as (then, otherwise):
+            with then:
+                line = code.at(self.lines, code.mul(following, LINE))
+                self._whole_line(number, self.whole.load(line), tail, code.sub(end, tail))
+                code.set_word(self.waiting, following, 0)
+            with otherwise:
+                self._wait(number, self.before, here, end)
+
+    def _whole_line(self, first: Number, second: Number, length: Value, address: Value) -> None:
+        """Store so many bytes of one and what is behind them of the other."""
+        code = self.code
+        count = code.builder.udiv(length, code.int(self.element.size))
+        number = self.whole.blended(first, second, count)
+        self.whole.store_past_caches(number, code.builder.inttoptr(address, POINTER))
+
+    def _wait(self, number: Number, part: str, slot: Value, limit: Value) -> None:
+        """Keep a line until the rest comes; what waited in that place gives up."""
+        code = self.code
+        line = code.at(self.lines, code.mul(slot, LINE))
+        code.call(part, VOID, [line, code.word(self.waiting, slot)])
+        self.whole.store(number, line)
+        code.set_word(self.waiting, slot, limit)
