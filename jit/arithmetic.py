@@ -243,7 +243,7 @@ class Arithmetic:
         return self.builder.shuffle_vector(kept, kept, indices([*range(lanes)]))
 
     def blended(self, a: Number, b: Number, count: Value) -> Number:
-        """The first `count` lanes of real numbers of a, and those behind them of b."""
+        """The first `count` lanes of a, and of b those behind them; real numbers."""
         mask = self._mask(self.lanes, count)
         return (self.builder.select(mask, a[0], b[0]),)
 

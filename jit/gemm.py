@@ -84,6 +84,9 @@ class _MacroKernel:
         self.starts = Starts(code, kernel.columns, kernel.inputs) if moves(kernel.inputs) else None
         self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
+        result, builder = self.result, code.builder
+        # Whether C is overwritten by what is summed, and nothing else.
+        self.plain = builder.and_(result.first, builder.not_(result.needs_scalars()))
         self.stage: Stage | None = None
         if kernel.store == "staged":
             columns = self.result.column_table
@@ -105,7 +108,7 @@ class _MacroKernel:
         self.ahead = self._next_blocks()
         code, kernel = self.code, self.kernel
         if self.stage is not None:
-            with code.when(self._plain()):
+            with code.when(self.plain):
                 self.stage.clear()
         nr, tail = kernel.columns, tail_columns(kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
@@ -126,9 +129,10 @@ class _MacroKernel:
                 address = code.at(last_panel, inside)
                 self._rows(self._columns(address, tail, valid, inside=inside), n, valid)
         if self.stage is not None:
-            with code.when(self._plain()):
+            with code.when(self.plain):
                 self.stage.flush()
-        if kernel.past or self.stage is not None:
+                code.fence()
+        if kernel.past:
             code.fence()
         return code.finish()
 
@@ -301,21 +305,15 @@ class _MacroKernel:
     ) -> None:
         """The same by way of a stage, where the last tile is stored as if it were full."""
         code = self.code
-        plain = self._plain()
-        with code.when(plain):
+        with code.when(self.plain):
             stage.begin(n, stored)
         panels = code.builder.udiv(code.add(self.m, self.mr - 1), code.int(self.mr))
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
             address = code.at(self.a, code.mul(panel, self.a_panel))
             self._tile(address, tile, code.mul(panel, self.mr), n, valid)
-        with code.when(plain):
+        with code.when(self.plain):
             stage.end()
-
-    def _plain(self) -> Value:
-        """Whether C is overwritten by what is summed, and nothing else."""
-        builder, result = self.code.builder, self.result
-        return builder.and_(result.first, builder.not_(result.needs_scalars()))
 
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
@@ -359,38 +357,51 @@ class _MacroKernel:
             result.ask_for_ends(places(), code.add(n, wide), wide, lanes, self.n)
 
         def prefetch(column: Value, count: int) -> None:
-            result.prefetch(places(), code.add(n, column), count, lanes)
+            if self.stage is None:
+                result.prefetch(places(), code.add(n, column), count, lanes)
+                return
+            with code.when(code.builder.not_(self.plain)):
+                result.prefetch(places(), code.add(n, column), count, lanes)
 
-        # Where K is short and nothing is packed, C is small, and in the cache already. Lines that
-        # leave the caches need not be there.
-        far = not (kernel.near or self.stage) and (
-            kernel.a == "packed" or kernel.batch_reduce or kernel.asks
-        )
+        # Where K is short and nothing is packed, C is small, and in the cache already.
+        far = not kernel.near and (kernel.a == "packed" or kernel.batch_reduce or kernel.asks)
         errand = prefetch if far and not edge else None
         halved = left is not None and kernel.halved
         sums = self._product(address, vectors, columns, lanes, loaded, errand, halved=halved)
         self._store(Sums(sums, places(), n, lanes), m, valid, left)
 
     def _store(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
+        """To the stage, if there is one, or to C."""
+        if self.stage is None:
+            self._to_c(tile, m, valid, left)
+            return
+        with self.code.either(self.plain) as (then, otherwise):
+            with then:
+                vectors, table = len(tile.places), GemmWord.C_M_STAGED
+                places = self.result.places(m, vectors, tile.lanes, "staged", runs=table)
+                self.result.overwrite(tile._replace(places=places), valid, self.stage)
+                self.stage.send(m, self.mr)
+            with otherwise:
+                self._to_c(tile, m, valid, left)
+
+    def _to_c(self, tile: Sums, m: Value, valid: Value | None, left: Value | None) -> None:
         """Straight from the accumulators to C where nothing has to be multiplied, nor added at the
         edges of C."""
         code, result, columns = self.code, self.result, len(tile.numbers) // len(tile.places)
         edge, buffered = valid is not None or left is not None, result.needs_scalars()
-        if edge or self.stage is not None:
+        if edge:
             buffered = code.builder.or_(buffered, code.builder.not_(result.first))
+        rows = left if left is not None else code.int(self.mr)
+        if self.stage is not None:  # whose last tile may have less
+            rows = code.min(self.mr, code.sub(self.m, m))
+            buffered = code.builder.or_(buffered, code.less(rows, self.mr))
         with code.either(buffered) as (then, otherwise):
             with then:
                 self.buffer.put(tile.numbers, 0, columns, tile.lanes)
-                rows = left if left is not None else code.int(self.mr)
-                if self.stage is not None:
-                    rows = code.min(self.mr, code.sub(self.m, m))
                 stored = valid if valid is not None else code.int(columns)
                 self._flush(m, rows, tile.column, stored)
             with otherwise:
-                if self.stage is not None:
-                    result.overwrite(tile, valid, self.stage)
-                    self.stage.send(m, self.mr)
-                elif edge:
+                if edge:
                     result.overwrite(tile, valid)
                 else:
                     result.store(tile)
@@ -470,7 +481,7 @@ class _MacroKernel:
             self._flush(m, rows, column, columns)
             return
         code, result = self.code, self.result
-        with code.either(self._plain()) as (then, otherwise):
+        with code.either(self.plain) as (then, otherwise):
             with then:
                 Strided(result, self.buffer, self.word(GemmWord.C_M), self.lanes).store(
                     m, rows, column, columns

@@ -22,8 +22,8 @@ EPILOGUES = frozenset(
 
 PANEL_BYTES = 16384  # of the panels of A that a kernel puts together on its stack
 STAGE_BYTES = 16384  # of the runs of C that it puts together there
-LAG = 2  # tiles after which a run is sent off
-MOST_RUNS = 128  # of a block that is stored so
+STAGE_LAG = 2  # tiles that are computed before a run that is complete is sent off from there
+MOST_RUNS = 128  # of a block: lines that its runs begin and end with wait on the stack, too
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
 
 
@@ -50,12 +50,11 @@ class GemmWord(IntEnum):
     absolute position; a block starts at a multiple of them (not store="columns").
     C_M_RUNS: of the rows of every vector how many belong to its first run in C, that run's offset,
     and what the offset of the first row would be if it belonged to the next run; by absolute
-    position, as the chunks (store="runs"). Where on the stage, up to the end of the last tile
-    (store="staged").
+    position, as the chunks (store="runs" and "staged", there up to the end of the last tile).
+    C_M_STAGED: the same of where they are on the stage.
     C_M_TABLE: offset of every row of C, by absolute position (store="columns", where the rows of a
     tile are consecutive; store="pieces" and "staged"; past: that of the first one).
-    C_RUN, C_HELD: rows of a run, and how many the stage holds (store="staged"). A block is whole
-    runs.
+    C_RUN, C_HELD: rows of a run, and how many the stage holds (store="staged"): see `fits_stage`.
     """
 
     A_SLOT = 0
@@ -79,7 +78,8 @@ class GemmWord(IntEnum):
     C_M = 18
     C_RUN = 19
     C_HELD = 20
-    WORDS = 21
+    C_M_STAGED = 21
+    WORDS = 22
 
 
 class GemmKernel(NamedTuple):
@@ -158,8 +158,15 @@ class GemmKernel(NamedTuple):
 
 
 def runs_held(run: int, rows: int) -> int:
-    """Runs of so many rows on a stage: what two tiles can be parts of."""
-    return -(-(LAG + 1) * rows // run) + 1
+    """Runs of so many rows on a stage: those that a tile of some rows is part of, or one of the
+    tiles before it whose runs have not been sent off."""
+    return -(-(STAGE_LAG + 1) * rows // run) + 1
+
+
+def fits_stage(run: int, rows: int, columns: int, size: int) -> bool:
+    """Whether a stage holds runs of so many rows, of a tile's columns: at least a line each. Blocks
+    of C begin with a run and a tile, and are of at most MOST_RUNS, whole ones."""
+    return run * size >= LINE and runs_held(run, rows) * run * columns * size <= STAGE_BYTES
 
 
 def masks_stores(dtype: str, target: Target) -> bool:

@@ -24,12 +24,16 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
-from tensorop.jit.gemm_abi import LAG, MOST_RUNS, STAGE_BYTES, GemmWord
+from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, STAGE_LAG, GemmWord
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 
-SPAN = 3  # words of a stretch: where it begins in a run on the stage, where in C, and its bytes
-SPANS, RUN, PLACE = range(3)  # of the state: stretches, the next run to be sent off, and its place
+# Words of a stretch: where it begins in a run on the stage, where in C, and how long it is.
+AT, OFFSET, BYTES, STRETCH = range(4)
+# Words of the state: stretches of a run, the next run to be sent off, and its place on the stage.
+COUNT, RUN, PLACE, STATE = range(4)
+# Lines of a run that may wait: the one that it ends in, and the one that it begins in.
+ENDS, BEGINS, EACH = range(3)
 
 
 class Stage:
@@ -39,10 +43,10 @@ class Stage:
         self.code, self.column_table = code, column_table
         # Lines are read that reach past both ends.
         self.address = code.at(code.stack(BYTE, STAGE_BYTES + 2 * LINE), LINE)
-        self.spans = code.stack(WORD, columns * SPAN)
-        self.state = code.stack(WORD, 3)
-        self.lines = code.stack(BYTE, (MOST_RUNS + 1) * 2 * LINE)
-        self.waiting = code.stack(WORD, (MOST_RUNS + 1) * 2)
+        self.stretches = code.stack(WORD, columns * STRETCH)
+        self.state = code.stack(WORD, STATE)
+        self.lines = code.stack(BYTE, (MOST_RUNS + 1) * EACH * LINE)
+        self.waiting = code.stack(WORD, (MOST_RUNS + 1) * EACH)
         self.rows = code.word(code.descriptor, GemmWord.C_RUN)
         self.run_bytes = code.mul(self.rows, element.size)
         self.start = code.word(code.frame, Frame.START + AxisSlot.M)
@@ -55,7 +59,7 @@ class Stage:
     def clear(self) -> None:
         """Before the first panel: no line waits."""
         code = self.code
-        with code.loop(code.mul(self._count(), 2)) as i:
+        with code.loop(code.mul(self._count(), EACH)) as i:
             code.set_word(self.waiting, i, 0)
 
     def begin(self, column: Value, columns: Value) -> None:
@@ -63,23 +67,26 @@ class Stage:
         code = self.code
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
         nowhere = code.add(code.word(table, 0), 1)
+
+        def stretch(number: Value) -> Value:
+            return code.at(self.stretches, code.mul(number, STRETCH * WORD_BYTES))
+
         with code.reduce(columns, [code.int(0), nowhere]) as carried:
             count, end = carried.values
             offset = code.word(table, carried.index)
             follows = code.equal(offset, end)
             with code.either(follows) as (then, otherwise):
                 with then:
-                    last = code.at(self.spans, code.mul(code.sub(count, 1), SPAN * WORD_BYTES))
-                    code.set_word(last, 2, code.add(code.word(last, 2), self.run_bytes))
+                    last = stretch(code.sub(count, 1))
+                    code.set_word(last, BYTES, code.add(code.word(last, BYTES), self.run_bytes))
                 with otherwise:
-                    span = code.at(self.spans, code.mul(count, SPAN * WORD_BYTES))
-                    words = code.mul(carried.index, self.run_bytes), offset, self.run_bytes
-                    for i, word in enumerate(words):
-                        code.set_word(span, i, word)
+                    new, at = stretch(count), code.mul(carried.index, self.run_bytes)
+                    for word, value in ((AT, at), (OFFSET, offset), (BYTES, self.run_bytes)):
+                        code.set_word(new, word, value)
             more = code.builder.select(follows, code.int(0), code.int(1))
             carried.update([code.add(count, more), code.add(offset, self.run_bytes)])
         held = code.word(code.descriptor, GemmWord.C_HELD)
-        code.set_word(self.state, SPANS, carried.values[0])
+        code.set_word(self.state, COUNT, carried.values[0])
         code.set_word(self.state, RUN, self.first)
         code.set_word(self.state, PLACE, code.builder.urem(self.first, held))
 
@@ -90,7 +97,7 @@ class Stage:
     def send(self, row: Value, rows: int) -> None:
         """A tile of some rows is there, from one on that is counted from the block's first: send
         off the runs that were complete some tiles ago."""
-        before = self.code.max(0, self.code.sub(row, (LAG - 1) * rows))
+        before = self.code.max(0, self.code.sub(row, (STAGE_LAG - 1) * rows))
         self._send(self._runs(self.code.add(self.start, before)))
 
     def end(self) -> None:
@@ -102,7 +109,7 @@ class Stage:
         code = self.code
         with code.loop(self._count()) as run:
             for i, part in enumerate(self.parts):
-                slot = code.add(code.mul(run, 2), i)
+                slot = code.add(code.mul(run, EACH), i)
                 line = code.at(self.lines, code.mul(slot, LINE))
                 code.call(part, VOID, [line, code.word(self.waiting, slot)])
 
@@ -115,7 +122,7 @@ class Stage:
 
     def _send(self, stop: Value) -> None:
         code = self.code
-        memory = self.address, self.spans, self.state, self.lines, self.waiting
+        memory = self.address, self.stretches, self.state, self.lines, self.waiting
         arguments = [code.descriptor, code.frame, *memory, self.first, stop]
         code.call(self.sending.name, VOID, arguments)
 
@@ -148,10 +155,10 @@ def _part(caller: Code, element: Element, *, behind: bool) -> str:
 class _Sending:
     """Generator of the function that sends off runs.
 
-    `send(descriptor, frame, stage, spans, state, lines, waiting, block, stop)`: the runs up to
-    before `stop`; `block`: the first run of the block. Of every run two lines may wait: the one
-    that it ends with, and the one that it begins with. `waiting` has the addresses in C up to which
-    the one is known, and from which on the other is; 0 where none waits.
+    `send(descriptor, frame, stage, stretches, state, lines, waiting, block, stop)`: the runs up to
+    before `stop`; `block`: the first run of the block. Slot EACH * r + ENDS of `lines` is for the
+    line that run r ends in, which is known before an address in C, slot EACH * r + BEGINS for the
+    one that it begins in, known from an address on. `waiting` has that address, 0 for none.
     """
 
     TYPE = ir.FunctionType(VOID, [POINTER] * 7 + [WORD] * 2)
@@ -169,20 +176,20 @@ class _Sending:
 
     def _generate(self) -> None:
         code = self.code
-        _, _, stage, spans, state, _, _, block, stop = code.function.args
+        _, _, stage, stretches, state, _, _, block, stop = code.function.args
         out = code.pointer(code.frame, code.word(code.descriptor, GemmWord.C_SLOT))
         table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
         rows, held = (code.word(code.descriptor, w) for w in (GemmWord.C_RUN, GemmWord.C_HELD))
         run_bytes = code.mul(rows, self.columns * self.element.size)
-        count, first, place = (code.word(state, i) for i in (SPANS, RUN, PLACE))
+        count, first, place = (code.word(state, i) for i in (COUNT, RUN, PLACE))
         with code.reduce(stop, [place], start=first) as carried:
             (place,), run = carried.values, carried.index
             source = code.at(stage, code.mul(place, run_bytes))
             target = code.at(out, code.word(table, code.mul(run, rows)))
             with code.loop(count) as i:
-                span = code.at(spans, code.mul(i, SPAN * WORD_BYTES))
-                at, offset, length = (code.word(span, word) for word in range(SPAN))
-                here = code.mul(code.sub(run, block), 2)
+                stretch = code.at(stretches, code.mul(i, STRETCH * WORD_BYTES))
+                at, offset, length = (code.word(stretch, word) for word in (AT, OFFSET, BYTES))
+                here = code.mul(code.sub(run, block), EACH)
                 self._stretch(code.at(source, at), code.at(target, offset), length, here)
             after = code.add(place, 1)
             wraps = code.equal(after, held)
@@ -208,11 +215,12 @@ class _Sending:
             self._end(code.at(source, lines), code.add(address, length), tail, here)
 
     def _begin(self, source: Value, address: Value, head: Value, here: Value) -> None:
-        """The rest of a line that waits, of this run or of the one before it; or it waits."""
+        """The rest of a line that waits: where this run ended in the panel before, or where the run
+        before has just ended; or it waits for one of them."""
         code = self.code
         begun = code.sub(LINE, head)
         number = self.whole.load(code.at(source, code.sub(0, begun)))
-        before = code.max(code.sub(here, 2), 0)
+        before = code.max(code.sub(here, EACH), 0)
         same = code.equal(code.word(self.waiting, here), address)
         slot = code.builder.select(same, here, before)
         line = code.at(self.lines, code.mul(slot, LINE))
@@ -221,11 +229,12 @@ class _Sending:
                 self._whole_line(self.whole.load(line), number, begun, code.sub(address, begun))
                 code.set_word(self.waiting, slot, 0)
             with otherwise:
-                self._wait(number, self.behind, code.add(here, 1), address)
+                self._wait(number, self.behind, code.add(here, BEGINS), address)
 
     def _end(self, source: Value, end: Value, tail: Value, here: Value) -> None:
-        """What is before the rest of a line that waits, of the next run; or it waits."""
-        code, following = self.code, self.code.add(here, 3)
+        """What is before the rest of a line that waits, where the next run began in a panel before;
+        or it waits for the next panel, or the next run."""
+        code, following = self.code, self.code.add(here, EACH + BEGINS)
         number = self.whole.load(source)
         with code.either(code.equal(code.word(self.waiting, following), end)) as (then, otherwise):
             with then:

@@ -101,9 +101,10 @@ class Result:
         store: Store,
         count: Value | None = None,
         piece: int = 0,
+        runs: GemmWord = GemmWord.C_M_RUNS,
     ) -> list[Place]:
         """The vectors of a tile that begins with a row, counted from the block's first; of
-        consecutive rows perhaps only some lanes of the last one."""
+        consecutive rows perhaps only some lanes of the last one. runs: the table of theirs."""
         code = self.code
         if store == "pieces":
             table = code.at(
@@ -118,7 +119,7 @@ class Result:
             starts = [code.add(row, vector * size) for vector in range(vectors)]
             return [*map(Place, starts[:-1]), Place(starts[-1], count)]
         record = code.builder.udiv(self._position(index), code.int(lanes))
-        record = code.at(self._by_row(GemmWord.C_M_RUNS), code.mul(record, 3 * WORD_BYTES))
+        record = code.at(self._by_row(runs), code.mul(record, 3 * WORD_BYTES))
         words = [[code.word(record, 3 * vector + i) for i in range(3)] for vector in range(vectors)]
         return [Place(first, length, second) for length, first, second in words]
 
@@ -205,8 +206,8 @@ class Result:
                 self._finishing(partial(self._store, tile, adds=True))
 
     def overwrite(self, tile: Sums, valid: Value | None, stage: Stage | None = None) -> None:
-        """Overwrite C, or what becomes of it on a stage, by a tile at its edge, of which perhaps
-        only some columns are valid."""
+        """Overwrite C by a tile at its edge, or a stage by any tile, of which perhaps only some
+        columns are valid."""
         self._finishing(partial(self._store, tile, valid, stage=stage))
 
     def _finishing(self, store: Callable[..., None]) -> None:

@@ -106,6 +106,15 @@ def two_runs(offsets: Words, itemsize: int, lanes: int) -> Words:
     return np.stack([np.where(alone, lanes, first[:, 2]), first[:, 1], last[:, 1] - before], axis=1)
 
 
+def filled_up(offsets: Words, rows: int) -> Words:
+    """A table up to the end of the last tile of so many rows, where the last row is repeated.
+
+    >>> filled_up(np.array([0, 4, 8]), 2).tolist()
+    [0, 4, 8, 8]
+    """
+    return np.append(offsets, np.repeat(offsets[-1:], -len(offsets) % rows))
+
+
 def on_stage(size: int, run: int, held: int, columns: int, rows: int) -> Words:
     """Where on a stage (`gemm_stage.py`) the first column of every row of C lies, up to the end of
     the last tile of so many `rows`, in elements.

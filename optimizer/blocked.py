@@ -200,7 +200,8 @@ def blocked(
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
-    stored = _stored(op, axes, rows, tile, blocks, machine)
+    sharing = inner_threads if share_m else 1
+    stored = _stored(op, axes, rows, tile, blocks, sharing, machine)
     blocks = blocks._replace(mc=min(blocks.mc, local))
     axes = (*axes[:-3], stored.rows, *axes[-2:])
     lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
@@ -220,7 +221,7 @@ def blocked(
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
     if stored.units is not None:
-        blocks, parts = _whole_runs(blocks, parts, m, *stored.units)
+        blocks, parts = _in_units(blocks, parts, m, *stored.units)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -312,11 +313,18 @@ class _Stored(NamedTuple):
 
 
 def _stored(
-    op: TensorOp, axes: tuple[Axis, ...], rows: int, tile: Tile, blocks: Blocks, machine: Machine
+    op: TensorOp,
+    axes: tuple[Axis, ...],
+    rows: int,
+    tile: Tile,
+    blocks: Blocks,
+    sharing: int,
+    machine: Machine,
 ) -> _Stored:
     """As columns where the rows of every panel are consecutive in out, as runs where these are no
     shorter than vectors, which are then stored in two parts, as pieces where vectors consist of
-    such as are all equally long."""
+    such as are all equally long; by way of a stage where that leaves each of the threads `sharing`
+    the rows its part."""
     m, n, k = axes[-3:]
     run, lanes = m.unit_run(op.out), rows // tile.vectors
     how: Store = "scatter"
@@ -334,13 +342,16 @@ def _stored(
     if turned is not None:
         return _Stored("runs", past, turned)
     units = whole_runs(op, (m, n), tile, blocks.mc, machine) if whole else None
-    return _Stored("staged" if units else how, past and not units, m, units=units)
+    if units is not None and _evenness(tabled_part(m).size, units[0], sharing) >= BALANCED:
+        return _Stored("staged", False, m, units=units)
+    return _Stored(how, past, m)
 
 
-def _whole_runs(
+def _in_units(
     blocks: Blocks, parts: tuple[int, int], m: int, unit: int, most: int
 ) -> tuple[Blocks, tuple[int, int]]:
-    """Blocks and parts of M that are multiples of some rows; blocks of at most so many."""
+    """Blocks and parts of M that are multiples of some rows, blocks of at most so many: perhaps
+    longer ones than the walk through out, or turns of packing, would have them."""
     part = min(m, ceiling(parts[0], unit) * unit)
     longest = min(blocks.mc, most)
     mc = part if part <= longest else balanced(part, longest, unit)

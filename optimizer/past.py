@@ -11,7 +11,7 @@ from math import lcm
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, runs_held, stores_stretches
+from tensorop.jit.gemm_abi import MOST_RUNS, fits_stage, stores_stretches
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile
 from tensorop.optimizer.machine import Machine
@@ -60,11 +60,11 @@ def in_lines(op: TensorOp, m: Axis, machine: Machine) -> Axis | None:
 def whole_runs(
     op: TensorOp, sides: tuple[Axis, Axis], tile: Tile, longest: int, machine: Machine
 ) -> tuple[int, int] | None:
-    """Of how many rows blocks are a multiple, and how many they have at most, if tiles reach an out
-    that leaves the caches by way of a stage (`jit/gemm_stage.py`): whole runs, and whole tiles.
-    None where they do not: runs are so short that caches complete their lines soon enough, or so
-    long that a stage or a block cannot hold them; sums are so long that memory keeps up with them;
-    or the columns of a tile do not lie side by side.
+    """Of how many rows blocks are a multiple, whole runs and whole tiles, and how many they have at
+    most, where tiles reach out by way of a stage (`jit/gemm_stage.py`). None where they do not: out
+    stays in the caches; its runs are so short that these complete lines soon enough, or so long
+    that a stage or a block cannot hold them; sums are so long that memory keeps up with them; or
+    the columns of a tile do not lie side by side.
 
     Parameters
     ----------
@@ -77,17 +77,16 @@ def whole_runs(
     if deep or not stores_stretches(op.dtype, machine.target):
         return None
     m, n = sides
-    size, run, beside = element(op.dtype).size, tabled_part(m).unit_run(op.out), 1
+    size, run, beside = element(op.dtype).size, m.unit_run(op.out), 1
     for d in reversed(n.dimensions):
         if d.strides[op.out] != run * beside:
             break
         beside *= d.size
     rows, run_bytes = tile.vectors * LINE // size, run * size
     unit, most = lcm(run, rows), MOST_RUNS * run
-    stage = runs_held(run, rows) * tile.columns * run_bytes
     stretches = run_bytes >= LEAST_RUN and min(beside, tile.columns) * run_bytes >= LONG_ROW
     whole = not any(block % run for block in windows(m))
-    fits = stage <= STAGE_BYTES and (unit <= min(longest, most) or m.size <= min(longest, most))
+    fits = fits_stage(run, rows, tile.columns, size) and min(unit, m.size) <= min(longest, most)
     staged = stretches and whole and fits and leaves_caches(op, machine, sums_inside=True)
     return (unit, most) if staged else None
 

@@ -8,7 +8,7 @@ kernel is loaded or compiled yet.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, DotsKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
-from tensorop.jit.gemm_abi import GemmKernel, GemmWord, runs_held
+from tensorop.jit.gemm_abi import MOST_RUNS, GemmKernel, GemmWord, fits_stage, runs_held
 from tensorop.jit.image import REFERENCE, Image
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
@@ -26,7 +26,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.reorder_abi import ReorderKernel
 from tensorop.jit.slots import AxisSlot, NodeKind, Slot
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks, on_stage, turned, two_runs
+from tensorop.jit.tables import Words, chunks, filled_up, on_stage, turned, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -300,16 +300,36 @@ class _Binder(StagedWords):
             elif kernel.store == "runs":
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
             elif kernel.store == "staged":
-                run, rows = self._tabled_axis(m).unit_run(out), kernel.rows(self.target)
-                held = runs_held(run, rows)
-                staged = on_stage(len(self._offsets(m, out)), run, held, kernel.columns, rows)
-                words[d.C_M_RUNS] = self.image.keep(two_runs(staged * size, size, lanes))
+                run, held = self._runs_on_stage(call)
+                offsets, rows = self._offsets(m, out), kernel.rows(self.target)
+                in_out = two_runs(filled_up(offsets, rows), size, lanes)
+                words[d.C_M_RUNS] = self.image.keep(in_out)
+                staged = on_stage(len(offsets), run, held, kernel.columns, rows) * size
+                words[d.C_M_STAGED] = self.image.keep(two_runs(staged, size, lanes))
                 words[d.C_RUN], words[d.C_HELD] = run, held
         if kernel.asks:
             packed = kernel.a == "packed"
             records = self._ahead_words(call) if packed else self._next_words(call)
             words[d.AHEAD] = self.image.keep(records)
         return words
+
+    def _runs_on_stage(self, call: Call) -> tuple[int, int]:
+        """Rows of a run of out, and runs that a stage holds.
+
+        Raises
+        ------
+        ValueError
+            Blocks or runs are such as the kernel cannot store by way of a stage.
+        """
+        kernel, m, out = call.kernel, call.axes[0], self.op.out
+        run, rows = self._axis(m).unit_run(out), kernel.rows(self.target)
+        total, around = self._tabled_axis(m).size, self._loops_around(self.schedule.body, call)
+        blocks = [s.block for s in around if s.axis == m and not s.anew and s.block < total]
+        whole = total % run == 0 and not any(block % lcm(run, rows) for block in blocks)
+        few = min([total, *blocks]) <= MOST_RUNS * run
+        if not (whole and few and fits_stage(run, rows, kernel.columns, self._element(out).size)):
+            raise ValueError(f"blocks of {blocks} rows, in runs of {run}, do not fit a stage")
+        return run, runs_held(run, rows)
 
     def _ahead_words(self, call: Call) -> Words:
         """The records of what is asked for ahead (`jit/gemm_ahead.py`), one after the other."""

@@ -64,24 +64,32 @@ def draw(rng: np.random.Generator, dtype: str) -> tuple[TensorOp, list[NDArray[A
     return TensorOp(tensors, tuple(Dimension(*row) for row in rows), Primitive.GEMM), buffers
 
 
-def execute(schedule: Schedule, buffers: list[NDArray[Any]], threads: int) -> None:
+def execute(
+    schedule: Schedule, buffers: list[NDArray[Any]], threads: int, alpha: int = 1, beta: int = 0
+) -> None:
     dtype = np.dtype(np.float32) if buffers[0].dtype == np.float16 else buffers[0].dtype
     bound, named = bind(schedule, current_target())
     kernels = [kernel_address(kernel) for kernel in named]
-    plan = bound._replace(long=True).placed(kernels, threads, scalars(dtype.type(1), dtype.type(0)))
+    factors = scalars(dtype.type(alpha), dtype.type(beta))
+    plan = bound._replace(long=True).placed(kernels, threads, factors)
     in0, in1, out = buffers
     run(plan, *((in1, in0) if schedule.swapped else (in0, in1)), out)
 
 
 def does_the_same(
-    op: TensorOp, schedule: Schedule, buffers: list[NDArray[Any]], threads: int
+    op: TensorOp,
+    schedule: Schedule,
+    buffers: list[NDArray[Any]],
+    threads: int,
+    alpha: int = 1,
+    beta: int = 0,
 ) -> None:
     """Run a schedule and compare with the reference, on small integers: every sum is exact, in
     whatever order."""
     schedule.verify()
     expected = [b.copy() for b in buffers]
-    reference.run(op, expected, 1, 0)
-    execute(schedule, buffers, threads)
+    reference.run(op, expected, alpha, beta)
+    execute(schedule, buffers, threads, alpha, beta)
     np.testing.assert_array_equal(buffers[2], expected[2], err_msg=str(schedule.notes))
 
 
@@ -329,9 +337,28 @@ def test_runs_are_stored_by_way_of_a_stage(
         (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
         anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
         seen.add((call.kernel.store, anew))
-        does_the_same(op, schedule, [in0, in1, room[first : first + inside]], threads)
+        out = room[first : first + inside]
+        for factors in ((1, 0), (1, 1), (2, 0), (2, 3)):
+            does_the_same(op, schedule, [in0, in1, out], threads, *factors)
         assert not room[:first].any() and not room[first + inside :].any()
     assert {("staged", False), ("staged", True)} <= seen
+
+
+def test_parts_of_runs_are_not_stored_by_way_of_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a window that cuts a run; and whole runs are shared only if every thread gets its part."""
+    op = staged_case((1, 1, 1, 400, 272, 7), "int16", 0)
+    uneven = staged_case((1, 1, 30, 400, 100, 32), "float64", 0)
+    machine = TINY._replace(l2=1 << 20)
+    schedules = [five_loops.blocked(uneven, machine, threads, False) for threads in (1, 2)]
+    schedules.append(five_loops.blocked(op, machine, 1, False))
+    monkeypatch.setattr(window, "LONGEST", 1 << 8)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    schedules.append(five_loops.blocked(op, machine, 1, False))
+    stores = [s.kernel.store for x in schedules for _, s in x.steps() if isinstance(s, Call)]
+    if not stores_stretches("float64", TINY.target):
+        assert "staged" not in stores
+        return
+    assert [store == "staged" for store in stores] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("begins", [0, 4, 12])

@@ -19,9 +19,9 @@ from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import (
     BYTES,
-    STAGE_BYTES,
     GemmKernel,
     GemmWord,
+    fits_stage,
     masks_rows,
     masks_stores,
     multiplies,
@@ -33,7 +33,7 @@ from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
-from tensorop.jit.tables import chunks, on_stage, two_runs
+from tensorop.jit.tables import chunks, filled_up, on_stage, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiles import Tile, cycles, tile_of_columns, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
@@ -221,15 +221,16 @@ class Call:
             longest = int(self.rng.choice([self.kernel.lanes(self.target), self.mr]))
             records, begin = chunks(row_at * size, size, longest, self.mr)
             self.words[d.C_M_CHUNKS], self.words[d.C_M_BEGIN] = map(self._keep, (records, begin))
-            if self.kernel.store == "runs":
+            if self.kernel.store in ("runs", "staged"):
                 self.words[d.C_M_TABLE] = self._keep(row_at[:1] * size)
-                runs = two_runs(row_at * size, size, self.kernel.lanes(self.target))
+                offsets = filled_up(row_at, self.mr) if staged else row_at
+                runs = two_runs(offsets * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
             if staged:
                 held = runs_held(case.run, self.mr)
                 places = on_stage(rows, case.run, held, self.nr, self.mr)
                 runs = two_runs(places * size, size, self.kernel.lanes(self.target))
-                self.words[d.C_M_RUNS] = self._keep(runs)
+                self.words[d.C_M_STAGED] = self._keep(runs)
                 self.words[d.C_RUN], self.words[d.C_HELD] = case.run, held
             if self.kernel.store in ("pieces", "staged"):
                 self.words[d.C_M_TABLE] = self._keep(row_at * size)
@@ -523,6 +524,7 @@ def test_output_by_way_of_a_stage(dtype: str, lines_from: int, target: Target) -
     lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
     ways = ({}, {"first": False}, {"alpha": 2.0}, {"beta": 3.0}, {})
     seeds = product((lanes, lanes + 4, mr - 4, mr + 4), (1, 5, nr, 2 * nr + 4), (0, 3), ways)
+    assert fits_stage(mr - 4, mr, nr, element(dtype).size)
     for seed, (run, beside, gap, way) in enumerate(seeds):
         unit = lcm(run, mr) // mr if seed % 3 else 0
         case = Case(
@@ -530,7 +532,7 @@ def test_output_by_way_of_a_stage(dtype: str, lines_from: int, target: Target) -
             lines_from=lines_from, at_end=False, beside=beside, gap=gap, start=(unit, seed % 2),
             **way,  # type: ignore[arg-type]
         )  # fmt: skip
-        if runs_held(run, mr) * run * nr * element(dtype).size <= STAGE_BYTES:
+        if fits_stage(run, mr, nr, element(dtype).size):
             Call(kernel, target, case, seed).check()
 
 
