@@ -84,11 +84,9 @@ class _MacroKernel:
         self.starts = Starts(code, kernel.columns, kernel.inputs) if moves(kernel.inputs) else None
         self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
-        result, builder = self.result, code.builder
-        # Whether C is overwritten by what is summed, and nothing else.
-        self.plain = builder.and_(result.first, builder.not_(result.needs_scalars()))
         self.stage: Stage | None = None
         if kernel.store == "staged":
+            self.plain = self._plain()
             columns = self.result.column_table
             self.stage = Stage(code, self.element, kernel.columns, columns)
         self.flush = Flush(
@@ -315,6 +313,11 @@ class _MacroKernel:
         with code.when(self.plain):
             stage.end()
 
+    def _plain(self) -> Value:
+        """Whether C is overwritten by what is summed, and nothing else."""
+        builder, result = self.code.builder, self.result
+        return builder.and_(result.first, builder.not_(result.needs_scalars()))
+
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
         if not isinstance(columns, PackedColumns):
@@ -481,7 +484,7 @@ class _MacroKernel:
             self._flush(m, rows, column, columns)
             return
         code, result = self.code, self.result
-        with code.either(self.plain) as (then, otherwise):
+        with code.either(self._plain()) as (then, otherwise):
             with then:
                 Strided(result, self.buffer, self.word(GemmWord.C_M), self.lanes).store(
                     m, rows, column, columns
