@@ -274,6 +274,12 @@ class TensorOp(_Operation):
         """How many elements of a tensor the operation touches, each counted once."""
         return self._reached[tensor]
 
+    def undecided(self) -> TensorOp:
+        """The operation, the execution of its dimensions being left to the optimizer."""
+        return self.with_dimensions(
+            tuple([Dimension(d.type, d.size, d.strides, name=d.name) for d in self.dimensions])
+        )
+
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(
             self.tensors, tuple(dimensions), self.main, self.first_touch, self.last_touch

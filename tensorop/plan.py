@@ -19,7 +19,7 @@ from tensorop.call import Call
 from tensorop.calls import contiguous
 from tensorop.dtypes import dtype_of
 from tensorop.einsum import cache_clear as einsum_cache_clear
-from tensorop.einsum import call_for, contract, layout_of, positions
+from tensorop.einsum import call_for, check_plain, contract, layout_of, positions
 from tensorop.errors import EinsumError, whole
 from tensorop.explain import describe
 from tensorop.ir import TensorOp
@@ -295,6 +295,7 @@ class _PythonCall:
                 result = self._call.pair(a, b)
                 self._call.learn(self.key, operands, None)
                 return result
+        check_plain("a plan", *operands)
         arrays = tuple(map(np.asarray, operands))
         layouts = tuple(map(layout_of, arrays))
         if layouts != self._layouts:
@@ -407,6 +408,7 @@ def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -
             "a list is no shape, which is a tuple; for its elements pass an array of it"
         )
     if not is_shape:
+        check_plain("compile", operand)
         return layout_of(np.asarray(operand))
     shape = tuple(int(n) for n in operand)
     if any(n < 0 for n in shape) or prod(shape) * dtype.itemsize > sys.maxsize:

@@ -151,7 +151,7 @@ def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable
     once, whatever its loops."""
     planned = Planned(op, optimize=False)
     if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
-        return Widened(op, lambda part: plan_for(part, threads))
+        return Widened(op.undecided(), lambda part: plan_for(part, threads))
     return Executable(op, threads, planned, plan_for)
 
 

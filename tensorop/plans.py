@@ -139,7 +139,7 @@ def plan_three_m(op: TensorOp, threads: int | None) -> Runnable | None:
 def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:
     """The executable of an explicit operation: as written, or optimised."""
     if optimize:
-        return plan_for(op, threads)
+        return plan_for(op.undecided(), threads)
     written: Runnable = _planning_of(op).as_written(op, threads, plan_for)
     return written
 

@@ -505,3 +505,32 @@ def test_overlapping() -> None:
     assert overlapping(dims((3, 2), (2, 4), (7, 100)), 1)
     assert not overlapping(dims((1, 0), (5, -7)), 1)
     assert not overlapping([], 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8"])
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize(("m", "n"), [(1, 8), (8, 1), (2, 8), (1, 1)])
+def test_no_part_of_a_sum_is_lost(m: int, n: int, optimize: bool, dtype: str) -> None:
+    """Whatever execution types say: the optimizer decides anew, and half types are summed in
+    float32, whose rounding at the end is the only one."""
+    kind = strategies.numpy_dtype(dtype)
+    sums = (2, 3, 4)
+    a, b, out = (np.ones(size, kind) for size in (24 * m, 24 * n, m * n))
+    for main, execs in (
+        (Primitive.GEMM, ("seq", "seq", "prim", "prim", "prim")),
+        (Primitive.BRGEMM, ("seq", "prim", "prim", "prim", "prim")),
+    ):
+        operation = TensorOperation(
+            dtype=kind,
+            main=main,
+            first_touch="zero",
+            dim_types=("K", "K", "M", "N", "K"),
+            exec_types=execs,
+            sizes=(*sums[:2], m, n, sums[2]),
+            strides_in0=(12 * m, 4 * m, 4, 0, 1),
+            strides_in1=(12 * n, 4 * n, 0, 1, n),
+            strides_out=(0, 0, n, 1, 0),
+            optimize=optimize,
+        )
+        operation.execute(a, b, out)
+        np.testing.assert_array_equal(out.astype(np.float64), 24)

@@ -220,3 +220,16 @@ def test_more_threads_than_anyone_has() -> None:
     for count in (100_000, 2**31 - 1):
         plan = tensorop.compile("ij,jk->ik", a, a, threads=count)
         assert max(schedule.shares for schedule in plan.schedules) <= 1024
+
+
+def test_masks_are_not_dropped() -> None:
+    """Nor by plans, which einsum refuses them as."""
+    a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
+    masked = np.ma.masked_array(a, a > 3)
+    with pytest.raises(TypeError, match="MaskedArray"):
+        tensorop.compile("ij,jk->ik", masked, b)
+    plan = tensorop.compile("ij,jk->ik", a, b)
+    for _ in range(4):
+        np.testing.assert_array_equal(plan(a, b), a @ b)
+        with pytest.raises(TypeError, match="MaskedArray"):
+            plan(masked, b)
