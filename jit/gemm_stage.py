@@ -221,8 +221,9 @@ class _Sending:
         begun = code.sub(LINE, head)
         number = self.whole.load(code.at(source, code.sub(0, begun)))
         before = code.max(code.sub(here, EACH), 0)
-        same = code.equal(code.word(self.waiting, here), address)
-        slot = code.builder.select(same, here, before)
+        own, before = (code.add(run, ENDS) for run in (here, before))
+        same = code.equal(code.word(self.waiting, own), address)
+        slot = code.builder.select(same, own, before)
         line = code.at(self.lines, code.mul(slot, LINE))
         with code.either(code.equal(code.word(self.waiting, slot), address)) as (then, otherwise):
             with then:
@@ -242,7 +243,7 @@ class _Sending:
                 self._whole_line(number, self.whole.load(line), tail, code.sub(end, tail))
                 code.set_word(self.waiting, following, 0)
             with otherwise:
-                self._wait(number, self.before, here, end)
+                self._wait(number, self.before, code.add(here, ENDS), end)
 
     def _whole_line(self, first: Number, second: Number, length: Value, address: Value) -> None:
         """Store so many bytes of one and what is behind them of the other."""

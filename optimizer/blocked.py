@@ -217,7 +217,7 @@ def blocked(
     )
     ask0 &= inner_threads == 1 or share_m
     ask1 &= inner_threads == 1 and not lies
-    if (stored.past or stored.units) and ask0:
+    if (stored.past or stored.units is not None) and ask0:
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
     if stored.units is not None:
@@ -401,11 +401,8 @@ def _columns_together(op: TensorOp, machine: Machine) -> int:
     if size <= machine.l2 or not masks_stores(op.dtype, machine.target):
         return 1
     m, n = (output_axis(op, side) for side in (DimType.M, DimType.N))
-    run, columns = m.unit_run(op.out), 1
-    for d in reversed(n.dimensions):
-        if d.strides[op.out] != run * columns:
-            break
-        columns *= d.size
+    run = m.unit_run(op.out)
+    columns = n.even_run(op.out, run)
     follows = any(d.strides[op.out] == run * columns for d in m.dimensions)
     return columns if follows else 1
 

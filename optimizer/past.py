@@ -77,14 +77,11 @@ def whole_runs(
     if deep or not stores_stretches(op.dtype, machine.target):
         return None
     m, n = sides
-    size, run, beside = element(op.dtype).size, m.unit_run(op.out), 1
-    for d in reversed(n.dimensions):
-        if d.strides[op.out] != run * beside:
-            break
-        beside *= d.size
+    size, run = element(op.dtype).size, m.unit_run(op.out)
     rows, run_bytes = tile.vectors * LINE // size, run * size
     unit, most = lcm(run, rows), MOST_RUNS * run
-    stretches = run_bytes >= LEAST_RUN and min(beside, tile.columns) * run_bytes >= LONG_ROW
+    beside = min(n.even_run(op.out, run), tile.columns)
+    stretches = run_bytes >= LEAST_RUN and beside * run_bytes >= LONG_ROW
     whole = not any(block % run for block in windows(m))
     fits = fits_stage(run, rows, tile.columns, size) and min(unit, m.size) <= min(longest, most)
     staged = stretches and whole and fits and leaves_caches(op, machine, sums_inside=True)

@@ -49,11 +49,15 @@ class Axis(NamedTuple):
 
     def unit_run(self, tensor: int) -> int:
         """How many consecutive positions of the axis lie at consecutive addresses of a tensor."""
+        return self.even_run(tensor, 1)
+
+    def even_run(self, tensor: int, step: int) -> int:
+        """How many consecutive positions of the axis lie so many elements apart in a tensor."""
         run = 1
         for _, size, strides, *_ in reversed(self.dimensions):
             if size == 1:
                 continue
-            if strides[tensor] != run:
+            if strides[tensor] != step * run:
                 break
             run *= size
         return run

@@ -86,6 +86,8 @@ def test_axis_unit_run() -> None:
     assert axis((3, (6, 0, 5)), (5, (1, 0, 1))).unit_run(0) == 5
     assert axis((3, (5, 0, 5)), (5, (2, 0, 1))).unit_run(0) == 1
     assert axis((3, (5, 0, 5)), (1, (9, 0, 9)), (5, (1, 0, 1))).unit_run(0) == 15
+    assert axis((3, (40, 0, 5)), (5, (8, 0, 1))).even_run(0, 8) == 15
+    assert axis((3, (41, 0, 5)), (5, (8, 0, 1))).even_run(0, 8) == 5
 
 
 AXES = tuple(Axis(d.type.value, d.type, (d,)) for d in (M, N, K))
