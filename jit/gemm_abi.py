@@ -1,4 +1,4 @@
-"""What GEMM kernels there are, and the words of their descriptor: for the generator (jit/gemm.py),
+"""What GEMM kernels there are, and the words of their descriptor: for the generators (jit/gemm.py),
 and for whoever chooses kernels and writes descriptors."""
 
 from __future__ import annotations

@@ -147,6 +147,10 @@ class Result:
         scales_out = self.code.builder.and_(self.first, self.reads_out)
         return self.code.builder.or_(self.scales, scales_out)
 
+    def is_plain(self) -> Value:
+        """Whether C is overwritten by what is summed, and nothing else."""
+        return self.code.builder.and_(self.first, self.code.builder.not_(self.needs_scalars()))
+
     def _goes_past(self) -> Value:
         code, builder = self.code, self.code.builder
         first = code.at(self.out, code.word(self._by_row(GemmWord.C_M_TABLE), 0))

@@ -59,7 +59,7 @@ def identify(op: TensorOp) -> IdentifyResult:
     IdentifyResult
         The operation with its loops in the order given, then the PRIM dimensions.
     """
-    op = op.with_dimensions(tuple([d.executed(ExecType.SEQ) for d in op.dimensions]))
+    op = op.undecided()
     if op.main in CONTRACTIONS:
         return _contraction(op)
     if len(op.tensors) == 3:

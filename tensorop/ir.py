@@ -276,9 +276,7 @@ class TensorOp(_Operation):
 
     def undecided(self) -> TensorOp:
         """The operation, the execution of its dimensions being left to the optimizer."""
-        return self.with_dimensions(
-            tuple([Dimension(d.type, d.size, d.strides, name=d.name) for d in self.dimensions])
-        )
+        return self.with_dimensions(tuple([d.executed(ExecType.SEQ) for d in self.dimensions]))
 
     def with_dimensions(self, dimensions: Iterator[Dimension] | tuple[Dimension, ...]) -> TensorOp:
         return TensorOp(

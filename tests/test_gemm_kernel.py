@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorop.jit import gemm
+from tensorop.jit import gemm_macro
 from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.compiler import load_object, object_code
@@ -608,7 +608,7 @@ def test_consecutive_columns(dtype: str, reduce: bool, target: Target) -> None:
         check(kernel, target, *cases)
 
 
-class _Widths(gemm._MacroKernel):
+class _Widths(gemm_macro.MacroKernel):
     """Says how wide the tiles are, in words of out, one where each of them begins."""
 
     def _rows(self, columns: Any, n: Any, valid: Any) -> None:
