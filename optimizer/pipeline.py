@@ -40,7 +40,7 @@ from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import parallelise
 from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.permute_digits import permute_digits
-from tensorop.optimizer.regime import Regime, choose
+from tensorop.optimizer.regime import Regime, choose_alike
 from tensorop.optimizer.reorder import reorder, reordered_of
 from tensorop.optimizer.result import Passes
 from tensorop.optimizer.split import split_size
@@ -118,7 +118,7 @@ def optimise(op: TensorOp, machine: Machine, threads: int, choice: Choice = MODE
     op = passes.run(fuse, op).op
     op = passes.run(widen, op, quiet=True).op
     threads = sharers(op, threads)
-    regime = choose(op, machine)
+    regime = choose_alike(op, machine)
     if choice.regime is not None and choice.regime != regime.name:
         regime = Regime(choice.regime, "chosen by a search")
     passes.notes.append(f"regime: {regime.name}, {regime.why}")

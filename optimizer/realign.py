@@ -34,6 +34,7 @@ from tensorop.optimizer.layouts import Layouts, Order
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.regime import choose
+from tensorop.optimizer.stand_in import stand_in
 from tensorop.optimizer.transfer import (
     BYTES_PER_CYCLE,
     LINE_CYCLES,
@@ -240,6 +241,18 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     if narrows(op):  # packing reads every layout, and inputs are small
         return as_given
+    found = _searched(stand_in(op), machine, out_is_new)
+    if not found.cycles:
+        return as_given
+    part = points / prod([d.size for d in found.op.dimensions])
+    found = Realigned(op, found.orders, found.cycles * part, found.as_it_lies * part)
+    return found if found.fits(machine) else _searched(op, machine, out_is_new)
+
+
+@lru_cache(maxsize=1024)  # many operations have the same stand-in
+def _searched(op: TensorOp, machine: Machine, out_is_new: bool) -> Realigned:
+    """What `realign` decides on a normalised product of two tensors: the cheapest candidate."""
+    as_given = Realigned(op)
     joined, parts = _joined(op)
     as_it_lies, bound = cycles(joined, machine), bound_cycles(joined, machine)
     above = as_it_lies / least_cycles(joined, machine)

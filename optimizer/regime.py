@@ -26,6 +26,7 @@ from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.reorder import reordered_of
+from tensorop.optimizer.stand_in import stand_in
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import bytes_of
@@ -33,6 +34,9 @@ from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
+
+
+EVERYWHERE = frozenset({"blocked", "nest", "stream"})  # ways for products of whatever sizes
 
 
 class Regime(NamedTuple):
@@ -47,6 +51,16 @@ def choose(op: TensorOp, machine: Machine, loops: bool = True) -> Regime:
     """Pick the kind of schedule from static facts. loops: also where only their estimate speaks for
     them (`straight.py`)."""
     return _choose(op, machine, loops)
+
+
+def choose_alike(op: TensorOp, machine: Machine) -> Regime:
+    """What `choose` picks for the stand-in of a product, which searches have asked about, if it is
+    a way for the operation itself."""
+    if op.main in CONTRACTIONS:
+        regime = choose(stand_in(op), machine)
+        if regime.name in EVERYWHERE:
+            return regime
+    return choose(op, machine)
 
 
 @lru_cache(maxsize=1024)  # estimates ask before the passes do
