@@ -371,15 +371,16 @@ class _Binder(StagedWords):
         return min(self._tabled_axis(name).size, *blocks, 1 << 62)
 
     def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:
-        """The offsets of an axis without those that are in a line of one before; and how many of
-        them lie before every position, and before the end."""
+        """The offsets of an axis without those that are in a line of one before, wherever in a line
+        its runs begin; and how many of them lie before every position, and before the end."""
         axis, size = self._tabled_axis(name), self._element(tensor).size
         position, inner = np.arange(axis.size, dtype=np.int64), 1
         kept = np.ones(axis.size, bool)
         for d in reversed(axis.dimensions):
             step = abs(d.strides[tensor]) * size
             if 0 < step < LINE:
-                kept &= position // inner % d.size % (LINE // step) == 0
+                inside = position // inner % d.size
+                kept &= (inside % (LINE // step) == 0) | (inside == d.size - 1)
             inner *= d.size
         kept = turned(axis, kept)
         return self._offsets(name, tensor)[kept], np.append(0, np.cumsum(kept))

@@ -172,6 +172,46 @@ def test_what_is_packed_next_is_asked_for(
     assert set(np.flatnonzero(asked.lines[:-1])) == lines
 
 
+@pytest.mark.parametrize("first", [0, 4, 15])
+@pytest.mark.parametrize("tensor", [0, 1])
+def test_pieces_that_begin_anywhere_in_a_line_are_asked_for(
+    tensor: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lines of a piece as long as one, as numpy's large arrays have them; nothing else."""
+    a, b, c, d = 96, 80, 64, 48
+    sizes = {DimType.M: a, DimType.N: b}
+    dims = (
+        Dimension(DimType.M, a, (c, 0, 1)),
+        Dimension(DimType.N, b, (0, c * d, a)),
+        Dimension(DimType.K, c, (1, d, 0)),
+        Dimension(DimType.K, d, (a * c, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY._replace(l2=64 << 10), 1, False)
+    packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
+    assert {pack.tensor for pack in packs if pack.ahead} >= {tensor}
+    assert [d.size for d in schedule.axis("K").dimensions] == [c // 16, d, 16]
+    rng = np.random.default_rng(0)
+    rooms = [aligned(rng.integers(-4, 5, size + 16)) for size in (a * c * d, b * c * d, a * b)]
+    buffers = [room[first : -16 + first] for room in rooms]
+    expected = [x.copy() for x in buffers]
+    reference.run(op, expected, 1, 0)
+    asked = Asked(rooms[tensor])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2], expected[2])
+    blocks = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
+    lanes, depth = np.ogrid[: sizes[(DimType.M, DimType.N)[tensor]], : c * d]
+    packed_first = (lanes < blocks["MN"[tensor]]) & (depth < blocks["K"])
+    outer, rows, inner = np.unravel_index(depth, (c // 16, d, 16))
+    steps = [x.strides[tensor] for x in dims if x.strides[tensor]]
+    at = first + lanes * steps[0] + (outer * 16 + inner) * steps[1] + rows * steps[2]
+    lines, known = set(at.ravel() * 4 // LINE), set(at[packed_first] * 4 // LINE)
+    found = set(np.flatnonzero(asked.lines[:-1]))
+    assert lines - known <= found <= lines
+
+
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("layout", ["along", "across", "pairs across"])
 def test_packing_asks_for_what_it_reads_next(
