@@ -8,7 +8,8 @@ nothing more: any address may be asked for.
 Operands that are read where they lie are asked for as the rows of the next block (`Following`),
 those that are packed by their lines (`Ahead`): all sums of an offset along one axis and one along
 the other. Both are listed, without those in a line listed before; of the fast axis they lie side by
-side.
+side. Arrays begin anywhere in a line, numpy's large ones 16 bytes behind its begin: so what a block
+has of a row reaches into the line that is listed next, which is asked for as well.
 """
 
 from __future__ import annotations
@@ -133,6 +134,7 @@ class _Operand:
         self.address = code.pointer(code.frame, code.word(record, AheadWord.SLOT))
         self.fast = self._lines(code.at(record, AheadWord.FAST_AXIS * WORD_BYTES), blocks)
         self.slow = self._lines(code.at(record, AheadWord.SLOW_AXIS * WORD_BYTES), blocks)
+        self.fast = self.fast._replace(end=code.add(self.fast.end, 1))
         lengths = (code.sub(lines.end, lines.begin) for lines in (self.fast, self.slow))
         moved = code.nonzero(code.builder.or_(self.fast.moved, self.slow.moved))
         count = code.builder.select(moved, code.mul(*lengths), code.int(0))

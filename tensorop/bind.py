@@ -372,7 +372,8 @@ class _Binder(StagedWords):
 
     def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:
         """The offsets of an axis without those that are in a line of one before, wherever in a line
-        its runs begin; and how many of them lie before every position, and before the end."""
+        its runs begin, and the last one; and how many of them lie before every position, and before
+        the end."""
         axis, size = self._tabled_axis(name), self._element(tensor).size
         position, inner = np.arange(axis.size, dtype=np.int64), 1
         kept = np.ones(axis.size, bool)
@@ -383,7 +384,8 @@ class _Binder(StagedWords):
                 kept &= (inside % (LINE // step) == 0) | (inside == d.size - 1)
             inner *= d.size
         kept = turned(axis, kept)
-        return self._offsets(name, tensor)[kept], np.append(0, np.cumsum(kept))
+        offsets = self._offsets(name, tensor)
+        return np.append(offsets[kept], offsets[-1:]), np.append(0, np.cumsum(kept))
 
     def _next_block(self, call: Call) -> int:
         """Bytes to the block of in1 that the next call reads, where it follows this one: too many

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,15 @@ def aligned(values: NDArray[Any]) -> NDArray[Any]:
 
 
 class Asked:
-    """The lines of an operand that kernels ask for, as their code marks them."""
+    """The lines of an operand that kernels ask for, as their code marks them.
 
-    def __init__(self, operand: NDArray[Any]) -> None:
-        self.operand = operand
+    when: code of a number from 1 to 255 that a line is marked with when it is asked for first.
+    """
+
+    def __init__(
+        self, operand: NDArray[Any], when: Callable[[Code], Value] = lambda code: code.int(1)
+    ) -> None:
+        self.operand, self.when = operand, when
         self.lines = np.zeros(operand.nbytes // LINE + 1, np.uint8)  # the last one: elsewhere
 
     def ask(self, code: Code, address: Value, *, near: bool = True, write: bool = False) -> None:
@@ -48,7 +54,10 @@ class Asked:
         line = builder.udiv(offset, code.int(LINE))
         line = builder.select(builder.icmp_unsigned("<", line, elsewhere), line, elsewhere)
         marks = builder.inttoptr(code.int(self.lines.ctypes.data), POINTER)
-        code.store(ir.Constant(BYTE, 1), code.at(marks, line))
+        mark = code.at(marks, line)
+        old, new = code.load(mark, BYTE), builder.trunc(self.when(code), BYTE)
+        asked = builder.icmp_unsigned("!=", old, ir.Constant(BYTE, 0))
+        code.store(builder.select(asked, old, new), mark)
 
     def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
         """Run a schedule, its product or copy compiled anew."""

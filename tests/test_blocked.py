@@ -17,11 +17,13 @@ from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.builder import Code
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import masks_stores, stores_stretches
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
+from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import SEGMENT, current_target
 from tensorop.jit.tiles import choose_tile, tiles
 from tensorop.jit.touch_abi import TouchKernel
@@ -140,10 +142,11 @@ def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("tensor", [0, 1])
 @pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("first", [0, 4, 15])
 def test_what_is_packed_next_is_asked_for(
-    tensor: int, deep: bool, monkeypatch: pytest.MonkeyPatch
+    tensor: int, deep: bool, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every line of a long input but those of its first block."""
+    """Every line of a long input but those of its first block, wherever in a line it begins."""
     m, n, k = ((640, 48, 128), (48, 96, 1600))[tensor]
     strides = (((1, m), (k, 1))[deep], ((1, n), (k, 1))[deep])
     dims = (
@@ -157,19 +160,60 @@ def test_what_is_packed_next_is_asked_for(
     packs = [s for _, s in schedule.steps() if isinstance(s, Pack)]
     assert {pack.tensor for pack in packs if pack.ahead} >= {tensor}
     rng = np.random.default_rng(0)
-    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
+    rooms = [aligned(rng.integers(-4, 5, size + 16)) for size in (m * k, n * k, m * n)]
+    buffers = [room[first : first - 16] for room in rooms]
     expected = [b.copy() for b in buffers]
     reference.run(op, expected, 1, 0)
-    asked = Asked(buffers[tensor])
+    asked = Asked(rooms[tensor])
     monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
     asked.execute(schedule, buffers)
     np.testing.assert_array_equal(buffers[2], expected[2])
     blocks = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
     lanes, depth = np.ogrid[: (m, n)[tensor], :k]
     packed_first = (lanes < blocks["MN"[tensor]]) & (depth < blocks["K"])
-    at = lanes * strides[tensor][0] + depth * strides[tensor][1]
-    lines = set(at.ravel() * 4 // LINE) - set(at[packed_first] * 4 // LINE)
-    assert set(np.flatnonzero(asked.lines[:-1])) == lines
+    at = first + lanes * strides[tensor][0] + depth * strides[tensor][1]
+    lines, known = set(at.ravel() * 4 // LINE), set(at[packed_first] * 4 // LINE)
+    found = set(np.flatnonzero(asked.lines[:-1]))
+    assert lines - known <= found <= lines and (first or found == lines - known)
+
+
+@pytest.mark.parametrize("first", [0, 4, 15])
+def test_lines_are_asked_for_before_the_block_that_reads_them(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also that in which a row of one block ends and that of the next one begins."""
+    m, n, k = 1280, 48, 64
+    dims = (
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, k, m)),
+        Dimension(DimType.K, k, (m, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY._replace(l1=8 << 10, l2=96 << 10), 1, False)
+    (block,) = [s.block for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "M"]
+    assert 3 * block < m
+    rng = np.random.default_rng(0)
+    rooms = [aligned(rng.integers(-4, 5, size + 16)) for size in (m * k, n * k, m * n)]
+    buffers = [room[first : first - 16] for room in rooms]
+    expected = [x.copy() for x in buffers]
+    reference.run(op, expected, 1, 0)
+
+    def number(code: Code) -> Value:
+        """Of the block of M that is multiplied."""
+        start = code.word(code.frame, Frame.START + AxisSlot.M)
+        return code.add(code.builder.udiv(start, code.int(block)), 1)
+
+    asked = Asked(rooms[0], number)
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2], expected[2])
+    rows = np.arange(m) + np.arange(k)[:, None] * m
+    for i in range(block, m, block):
+        lines = np.unique((first + rows[:, i : i + block]) * 4 // LINE)
+        before = np.unique((first + rows[:, :block]) * 4 // LINE)
+        when = asked.lines[np.setdiff1d(lines, before)]
+        assert when.all() and (when <= i // block).all()
 
 
 @pytest.mark.parametrize("first", [0, 4, 15])
@@ -194,7 +238,7 @@ def test_pieces_that_begin_anywhere_in_a_line_are_asked_for(
     assert [d.size for d in schedule.axis("K").dimensions] == [c // 16, d, 16]
     rng = np.random.default_rng(0)
     rooms = [aligned(rng.integers(-4, 5, size + 16)) for size in (a * c * d, b * c * d, a * b)]
-    buffers = [room[first : -16 + first] for room in rooms]
+    buffers = [room[first : first - 16] for room in rooms]
     expected = [x.copy() for x in buffers]
     reference.run(op, expected, 1, 0)
     asked = Asked(rooms[tensor])
