@@ -246,7 +246,9 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     part = points / prod([d.size for d in found.op.dimensions])
     found = Realigned(op, found.orders, found.cycles * part, found.as_it_lies * part)
-    return found if found.fits(machine) else _searched(op, machine, out_is_new)
+    if found.fits(machine):
+        return found
+    return _searched(op, machine, out_is_new)._replace(op=op)  # whose names are its own
 
 
 @lru_cache(maxsize=1024)  # many operations have the same stand-in

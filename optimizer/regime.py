@@ -34,8 +34,6 @@ from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
-
-
 EVERYWHERE = frozenset({"blocked", "nest", "stream"})  # ways for products of whatever sizes
 
 

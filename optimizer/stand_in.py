@@ -39,10 +39,10 @@ def stand_in(op: TensorOp) -> TensorOp:
     sizes = [n if n <= EXACT else _size(n) for n in exact]
     if sizes == exact or prod(exact) > LONGEST:
         return op
-    steps = [_strides(dims, sizes, t) for t in range(len(op.tensors))]
-    each = zip(dims, sizes, zip(*steps, strict=True), strict=True)
+    columns = [_strides(dims, sizes, t) for t in range(len(op.tensors))]
+    each = zip(dims, sizes, zip(*columns, strict=True), strict=True)
     return op.with_dimensions(
-        tuple([Dimension(d.type, n, steps, d.exec, d.name) for d, n, steps in each])
+        tuple([Dimension(d.type, n, strides, d.exec, d.name) for d, n, strides in each])
     )
 
 

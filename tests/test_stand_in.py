@@ -140,3 +140,20 @@ def test_results_are_right_at_all_sizes() -> None:
         spec = "bqhd,bkhd->bhqk"
         expected = np.einsum(spec, a, b, optimize=True)
         np.testing.assert_array_equal(tensorop.einsum(spec, a, b), expected)
+
+
+def test_temporaries_of_the_exact_sizes_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another search is made, for these; and labels are those of the operation asked about."""
+    op = normalised(contraction("ab,ba->ba", a=588, b=403))
+    found, limit = realign(op, MACHINE), 4 * 588 * 403 - 1
+    assert found.orders and found.held > limit > 4 * prod(d.size for d in stand_in(op).dimensions)
+    search._searched.cache_clear()
+    monkeypatch.setattr(search, "MOST", limit)
+    for labels in ("ab", "xy"):
+        named = op.with_dimensions(
+            tuple(d._replace(name=label) for d, label in zip(op.dimensions, labels, strict=True))
+        )
+        parts = realign(named, MACHINE)
+        assert parts.fits(MACHINE) and parts.orders != found.orders
+        assert [d.name for d in parts.op.dimensions] == [*labels]
+    search._searched.cache_clear()
