@@ -1,0 +1,226 @@
+"""Results that leave the caches: whole lines, turned rows, and runs by way of a stage, in the five
+loops with tiny caches; against the plain reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.bind_copies import pack_kernel
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.builder import Code
+from tensorop.jit.gemm_abi import stores_stretches
+from tensorop.jit.lines import LINE
+from tensorop.jit.target import current_target
+from tensorop.optimizer import blocked as five_loops
+from tensorop.optimizer import window
+from tensorop.optimizer.machine import host_machine
+from tensorop.schedule import Call, Loop, Pack
+from tests.asked import Asked, aligned
+from tests.strategies import numpy_dtype
+from tests.test_blocked import TINY, does_the_same
+
+
+@pytest.mark.parametrize(("m", "past"), [(3072, True), (3076, False)])
+def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
+    """Columns that are whole lines, of a result that begins with a line, or not."""
+    rng = np.random.default_rng(m)
+    n = host_machine().l3 // (4 * m) + 1
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((6, m), (n, 6)))
+    plan = tensorop.compile("km,nk->nm", a, b, threads=1)
+    if current_target().vector_bytes == LINE:
+        assert ("past the caches" in plan.explain()) == past
+    expected = b @ a
+    room = np.empty(expected.size + 2 * LINE, np.float32)
+    first = -room.ctypes.data % LINE // 4
+    for shift in (0, 1, 4, 12):
+        out = room[first + shift :][: expected.size].reshape(n, m)
+        np.testing.assert_array_equal(plan(a, b, out=out), expected)
+    np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+def test_rows_are_turned_where_out_begins_within_a_line(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks, windows and every way of packing."""
+    monkeypatch.setattr(window, "LONGEST", 1 << 10)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    rng = np.random.default_rng(threads)
+    size, kinds = numpy_dtype(dtype).itemsize, set()
+    if size not in TINY.target.masked:
+        pytest.skip("no masks to store parts of vectors with")
+    for _ in range(40):
+        run = [int(n) for n in (rng.choice([1, 2, 4, 16]), rng.choice([128, 256, 320, 640]))]
+        sizes = [int(rng.integers(1, 4)), *run[:: int(rng.choice([1, -1]))]]
+        n, k, shift = (int(x) for x in rng.integers(1, (90, 20, LINE // size)))
+        inside = prod(sizes)
+        strides = [[0] * 5 for _ in range(3)]
+        for tensor, own in ((0, [0, 1, 2, 4]), (1, [3, 4])):
+            step = 1
+            for i in rng.permutation(own):
+                strides[tensor][i] = step
+                step *= [*sizes, n, k][i]
+        strides[2] = [sizes[1] * sizes[2], sizes[2], 1, inside, 0]
+        types = (DimType.M,) * 3 + (DimType.N, DimType.K)
+        rows = zip(types, [*sizes, n, k], zip(*strides, strict=True), strict=True)
+        tensors = (
+            Tensor("in0", dtype),
+            Tensor("in1", dtype),
+            Tensor("out", dtype, begins=shift * size),
+        )
+        dims = tuple(Dimension(*row) for row in rows if row[1] > 1)
+        op = TensorOp(tensors, dims, Primitive.GEMM)
+        if not op.of_type(DimType.K):
+            continue
+        room = np.zeros(inside * n + 2 * LINE, numpy_dtype(dtype))
+        first = -room.ctypes.data % LINE // size + shift
+        in0, in1 = (rng.integers(-4, 5, x).astype(room.dtype) for x in (inside * k, n * k))
+        schedule = five_loops.blocked(op, TINY, threads, False)
+        by, length = schedule.axis("M").turned
+        assert by in (0, LINE // size - shift)
+        packs = [s for _, s in schedule.steps() if isinstance(s, Pack) and s.tensor == 0]
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        assert call.kernel.past or not by
+        if by:
+            mode = pack_kernel(schedule, packs[0], TINY.target).mode
+            anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
+            kinds |= {mode, length, anew}
+        does_the_same(op, schedule, [in0, in1, room[first : first + inside * n]], threads)
+        assert not room[:first].any() and not room[first + inside * n :].any()
+    assert {"along", "across", True, False} <= kinds and len(kinds) > 6
+
+
+def staged_case(
+    sizes: Sequence[int], dtype: str, begins: int, rng: np.random.Generator | None = None
+) -> TensorOp:
+    """A product whose result is [m1][n1][m0][n0][run], a size that is 1 being left out; inputs in
+    any order."""
+    m1, n1, m0, n0, run, k = sizes
+    own = [m1, m0, run, n1, n0, k]
+    strides = [[0] * 6 for _ in range(3)]
+    for tensor, labels in ((0, [0, 1, 2, 5]), (1, [3, 4, 5])):
+        step = 1
+        for i in labels[::-1] if rng is None else rng.permutation(labels):
+            strides[tensor][i] = step
+            step *= own[i]
+    step = 1
+    for i in (2, 4, 1, 3, 0):
+        strides[2][i] = step
+        step *= own[i]
+    types = (DimType.M,) * 3 + (DimType.N,) * 2 + (DimType.K,)
+    rows = zip(types, own, zip(*strides, strict=True), strict=True)
+    tensors = Tensor("in0", dtype), Tensor("in1", dtype), Tensor("out", dtype, begins=begins)
+    return TensorOp(tensors, tuple(Dimension(*r) for r in rows if r[1] > 1), Primitive.GEMM)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+def test_runs_are_stored_by_way_of_a_stage(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks, windows and every way of packing; nothing beside the result is touched."""
+    monkeypatch.setattr(window, "LONGEST", 1 << 10)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    if not stores_stretches(dtype, TINY.target):
+        pytest.skip("no masks, or vectors that are no lines")
+    rng = np.random.default_rng(threads)
+    size, seen = numpy_dtype(dtype).itemsize, set()
+    for _ in range(60):
+        run = int(rng.integers(16, 36)) * 16 // size
+        outer = [int(n) for n in rng.choice([1, 2, 3, 5, 9], 3)]
+        sizes = [*outer, int(rng.integers(1, 60)), run, int(rng.integers(2, 30))]
+        shift = int(rng.integers(LINE // size))
+        op = staged_case(sizes, dtype, shift * size, rng)
+        inside = prod(sizes[:-1])
+        room = np.zeros(inside + 2 * LINE, numpy_dtype(dtype))
+        first = -room.ctypes.data % LINE // size + shift
+        lengths = (prod(d.size for d in op.dimensions if d.strides[t]) for t in (0, 1))
+        in0, in1 = (rng.integers(-4, 5, n).astype(room.dtype) for n in lengths)
+        machine = TINY._replace(l2=1 << int(rng.integers(15, 19)))
+        schedule = five_loops.blocked(op, machine, threads, False)
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
+        seen.add((call.kernel.store, anew))
+        out = room[first : first + inside]
+        for factors in ((1, 0), (1, 1), (2, 0), (2, 3)):
+            does_the_same(op, schedule, [in0, in1, out], threads, *factors)
+        assert not room[:first].any() and not room[first + inside :].any()
+    assert {("staged", False), ("staged", True)} <= seen
+
+
+def test_parts_of_runs_are_not_stored_by_way_of_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a window that cuts a run; and whole runs are shared only if every thread gets its part."""
+    op = staged_case((1, 1, 1, 400, 272, 7), "int16", 0)
+    uneven = staged_case((1, 1, 30, 400, 100, 32), "float64", 0)
+    machine = TINY._replace(l2=1 << 20)
+    schedules = [five_loops.blocked(uneven, machine, threads, False) for threads in (1, 2)]
+    schedules.append(five_loops.blocked(op, machine, 1, False))
+    monkeypatch.setattr(window, "LONGEST", 1 << 8)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    schedules.append(five_loops.blocked(op, machine, 1, False))
+    stores = [s.kernel.store for x in schedules for _, s in x.steps() if isinstance(s, Call)]
+    if not stores_stretches("float64", TINY.target):
+        assert "staged" not in stores
+        return
+    assert [store == "staged" for store in stores] == [True, False, True, False]
+
+
+@pytest.mark.parametrize("begins", [0, 4, 12])
+@pytest.mark.parametrize(("m", "n"), [(3, 100), (25, 8)])
+def test_lines_of_a_stage_are_completed(
+    m: int, n: int, begins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next panel, the next run, or one before it: without stores past the caches, all but
+    the first and the last part of a line of the result stay as they were."""
+    op = staged_case((1, 1, m, n, 76, 5), "float32", 4 * begins)
+    schedule = five_loops.blocked(op, TINY._replace(l2=1 << 20), 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if call.kernel.store != "staged":
+        pytest.skip("no masks, or vectors that are no lines")
+    rng, inside = np.random.default_rng(0), m * n * 76
+    a, b, room = (aligned(rng.integers(1, 5, size)) for size in (m * 380, n * 5, inside + LINE))
+    out = room[begins : begins + inside]
+    monkeypatch.setattr(Code, "store_past_caches", lambda *arguments: None)
+    out[:] = np.nan
+    Asked(a).execute(schedule, [a, b, out])
+    lanes = LINE // 4
+    whole = (begins + inside) // lanes - -(-begins // lanes)
+    assert np.isnan(out).sum() == whole * lanes
+
+
+@pytest.mark.parametrize("begins", [0, 4, 12])
+def test_whole_lines_are_stored_past_the_caches(
+    begins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever out begins: without such stores all of its vectors but those at the ends of rows,
+    and in the columns that fill no tile, stay as they were."""
+    m, n, k = 320, 50, 5
+    sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
+    dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
+    out = Tensor("out", "float32", begins=4 * begins)
+    tensors = (Tensor("in0", "float32"), Tensor("in1", "float32"), out)
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY, 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if not call.kernel.past:
+        pytest.skip("nothing is stored past the caches")
+    rng = np.random.default_rng(0)
+    a, b, room = (aligned(rng.integers(1, 5, size)) for size in (m * k, n * k, m * n + LINE))
+    out = room[begins : begins + m * n]
+    monkeypatch.setattr(Code, "store_past_caches", lambda *arguments: None)
+    out[:] = np.nan
+    Asked(a).execute(schedule, [a, b, out])
+    columns = n // call.kernel.columns * call.kernel.columns
+    lanes = call.kernel.lanes(TINY.target)
+    whole = m // lanes - (begins % lanes > 0)
+    assert np.isnan(out).sum() == columns * whole * lanes
+    monkeypatch.undo()
+    Asked(a).execute(schedule, [a, b, out])
+    expected = b.reshape(n, k) @ a.reshape(k, m)
+    np.testing.assert_array_equal(out.reshape(n, m), expected)
