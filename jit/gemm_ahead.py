@@ -9,7 +9,7 @@ Operands that are read where they lie are asked for as the rows of the next bloc
 those that are packed by their lines (`Ahead`): all sums of an offset along one axis and one along
 the other. Both are listed, without those in a line listed before; of the fast axis they lie side by
 side. Arrays begin anywhere in a line, numpy's large ones 16 bytes behind its begin: so what a block
-has of a row reaches into the line that is listed next, which is asked for as well.
+has of a row reaches into a line that is listed behind it, and is asked for as well.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ class AheadWord(IntEnum):
     SLOT = 0
     FAST_AXIS = 1
     FAST_LINES = 2
-    FAST_COUNTS = 3
-    SLOW_AXIS = 4
-    SLOW_LINES = 5
-    SLOW_COUNTS = 6
-    WORDS = 7
+    FAST_BEGINS = 3
+    FAST_ENDS = 4
+    SLOW_AXIS = 5
+    SLOW_LINES = 6
+    SLOW_BEGINS = 7
+    SLOW_ENDS = 8
+    WORDS = 9
 
 
 class NextWord(IntEnum):
@@ -134,7 +136,6 @@ class _Operand:
         self.address = code.pointer(code.frame, code.word(record, AheadWord.SLOT))
         self.fast = self._lines(code.at(record, AheadWord.FAST_AXIS * WORD_BYTES), blocks)
         self.slow = self._lines(code.at(record, AheadWord.SLOW_AXIS * WORD_BYTES), blocks)
-        self.fast = self.fast._replace(end=code.add(self.fast.end, 1))
         lengths = (code.sub(lines.end, lines.begin) for lines in (self.fast, self.slow))
         moved = code.nonzero(code.builder.or_(self.fast.moved, self.slow.moved))
         count = code.builder.select(moved, code.mul(*lengths), code.int(0))
@@ -145,9 +146,9 @@ class _Operand:
 
     def _lines(self, record: Value, blocks: _NextBlocks) -> _Lines:
         code = self.code
-        offsets, counts = code.pointer(record, 1), code.pointer(record, 2)
+        offsets, begins, ends = (code.pointer(record, i) for i in range(1, 4))
         begin, end, moved = blocks.of(code.word(record, 0))
-        return _Lines(offsets, code.word(counts, begin), code.word(counts, end), moved)
+        return _Lines(offsets, code.word(begins, begin), code.word(ends, end), moved)
 
     def take_turn(self) -> None:
         code, select = self.code, self.code.builder.select

@@ -370,22 +370,26 @@ class _Binder(StagedWords):
         blocks = [loop.block for loop in around if loop.axis == name]
         return min(self._tabled_axis(name).size, *blocks, 1 << 62)
 
-    def _lines(self, name: str, tensor: int) -> tuple[Words, Words]:
+    def _lines(self, name: str, tensor: int) -> tuple[Words, Words, Words]:
         """The offsets of an axis without those that are in a line of one before, wherever in a line
-        its runs begin, and the last one; and how many of them lie before every position, and before
-        the end."""
+        its runs begin; how many of them lie before every position, and before the end; and up to
+        how many the elements before it may reach."""
         axis, size = self._tabled_axis(name), self._element(tensor).size
         position, inner = np.arange(axis.size, dtype=np.int64), 1
-        kept = np.ones(axis.size, bool)
+        kept, shared = np.ones(axis.size, bool), np.zeros(axis.size, np.int64)
         for d in reversed(axis.dimensions):
             step = abs(d.strides[tensor]) * size
             if 0 < step < LINE:
-                inside = position // inner % d.size
-                kept &= (inside % (LINE // step) == 0) | (inside == d.size - 1)
+                inside, each = position // inner % d.size, LINE // step
+                kept &= (inside % each == 0) | (inside == d.size - 1)
+                shared = np.maximum(shared, np.minimum(inside, each - 1) * inner)
             inner *= d.size
-        kept = turned(axis, kept)
-        offsets = self._offsets(name, tensor)
-        return np.append(offsets[kept], offsets[-1:]), np.append(0, np.cumsum(kept))
+        kept, shared = turned(axis, kept), turned(axis, shared)
+        ends = np.zeros(axis.size + 1, np.int64)
+        first = np.maximum(position - shared, 0)[kept]  # that may be in a line
+        np.maximum.at(ends, first + 1, np.arange(1, len(first) + 1))
+        begins = np.append(0, np.cumsum(kept))
+        return self._offsets(name, tensor)[kept], begins, np.maximum.accumulate(ends)
 
     def _next_block(self, call: Call) -> int:
         """Bytes to the block of in1 that the next call reads, where it follows this one: too many

@@ -58,8 +58,8 @@ def lines_asked_for(
 
 
 def block_of(schedule: Schedule, axis: str) -> int:
-    blocks = [s.block for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == axis]
-    return min(blocks)
+    loops = [s for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == axis]
+    return min([schedule.axis(axis).size, *(loop.block for loop in loops)])
 
 
 def packs_of(schedule: Schedule, tensor: int) -> list[Pack]:
@@ -132,16 +132,28 @@ def test_pieces_that_begin_anywhere_in_a_line_are_asked_for(
         (DimType.K, c, (1, d, 0)),
         (DimType.K, d, (a * c, 1, 0)),
     )
-    schedule = five_loops.blocked(op, TINY._replace(l2=64 << 10), 1, False)
+    schedule = five_loops.blocked(op, TINY._replace(l2=1 << 19), 1, False)
     assert any(pack.ahead for pack in packs_of(schedule, tensor))
     assert [x.size for x in schedule.axis("K").dimensions] == [c // piece, d, piece]
-    found = set(np.flatnonzero(lines_asked_for(schedule, tensor, first, monkeypatch)[:-1]))
-    lanes, depth = np.ogrid[: (a, b)[tensor], : c * d]
-    of_block = (lanes < block_of(schedule, "MN"[tensor])) & (depth < block_of(schedule, "K"))
-    outer, rows, inner = np.unravel_index(depth, (c // piece, d, piece))
+    block = block_of(schedule, "K")
+    assert block_of(schedule, "MN"[tensor]) >= (a, b)[tensor] and 3 * block < c * d
+
+    def number(code: Code) -> Value:
+        """Of the block of K that is multiplied."""
+        start = code.word(code.frame, Frame.START + AxisSlot.K)
+        return code.add(code.builder.udiv(start, code.int(block)), 1)
+
+    *asked, _ = lines_asked_for(schedule, tensor, first, monkeypatch, when=number)
+    outer, rows, inner = np.unravel_index(np.arange(c * d), (c // piece, d, piece))
     lane, along_c, along_d = ((c, 1, a * c), (c * d, d, 1))[tensor]
-    at = first + lanes * lane + (outer * piece + inner) * along_c + rows * along_d
-    assert lines_of(at) - lines_of(at[of_block]) <= found <= lines_of(at)
+    at = first + (outer * piece + inner) * along_c + rows * along_d
+    at = at + np.arange((a, b)[tensor])[:, None] * lane
+    read = lines_of(at[:, :block])
+    for i in range(block, c * d, block):
+        lines = lines_of(at[:, i : i + block]) - read
+        assert all(0 < asked[line] <= i // block for line in lines)
+        read |= lines
+    assert read >= set(np.flatnonzero(asked))
 
 
 @pytest.mark.parametrize("far", [False, True])
