@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorop.jit.lines import LINE
+
 if TYPE_CHECKING:
     from tensorop.schedule import Axis
 
@@ -43,6 +45,39 @@ def turned(axis: Axis, table: Words) -> Words:
     """What is known of an axis' elements, in the order of its positions."""
     by, length = axis.turned
     return np.roll(table.reshape(-1, length), -by, axis=1).ravel() if by else table
+
+
+def lines(axis: Axis, tensor: int, itemsize: int) -> tuple[Words, Words, Words]:
+    """The lines of memory that an axis goes along in a tensor that begins anywhere in one.
+
+    Returns
+    -------
+    starts : the offsets without those that are in a line of one before, and the last of every run
+    begins : (axis.size + 1,): how many of them lie before a position
+    ends : (axis.size + 1,): up to how many of them are reached by elements before a position
+
+    >>> from tensorop.ir import Dimension, DimType
+    >>> from tensorop.schedule import Axis
+    >>> axis = Axis("K", DimType.K, (Dimension(DimType.K, 40, (1, 40, 0)),))
+    >>> starts, begins, ends = lines(axis, 0, 4)
+    >>> starts.tolist(), int(begins[18]), int(ends[18])
+    ([0, 64, 128, 156], 2, 3)
+    """
+    position, inner = np.arange(axis.size, dtype=np.int64), 1
+    kept, shared = np.ones(axis.size, bool), np.zeros(axis.size, np.int64)
+    for d in reversed(axis.dimensions):
+        step = abs(d.strides[tensor]) * itemsize
+        if 0 < step < LINE:
+            inside, each = position // inner % d.size, LINE // step
+            kept &= (inside % each == 0) | (inside == d.size - 1)
+            shared = np.maximum(shared, np.minimum(inside, each - 1) * inner)
+        inner *= d.size
+    kept, shared = turned(axis, kept), turned(axis, shared)
+    ends = np.zeros(axis.size + 1, np.int64)
+    first = np.maximum(position - shared, 0)[kept]  # that may be in a line
+    np.maximum.at(ends, first + 1, np.arange(1, len(first) + 1))
+    begins = np.append(0, np.cumsum(kept))
+    return offsets(axis, tensor, itemsize)[kept], begins, np.maximum.accumulate(ends)
 
 
 def chunks(source_offsets: Words, itemsize: int, longest: int, granule: int) -> tuple[Words, Words]:

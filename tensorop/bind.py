@@ -26,7 +26,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.reorder_abi import ReorderKernel
 from tensorop.jit.slots import AxisSlot, NodeKind, Slot
 from tensorop.jit.stream import StreamDescriptor
-from tensorop.jit.tables import Words, chunks, filled_up, on_stage, turned, two_runs
+from tensorop.jit.tables import Words, chunks, filled_up, lines, on_stage, two_runs
 from tensorop.jit.target import Target
 from tensorop.jit.tiny_abi import TinyKernel
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -343,7 +343,9 @@ class _Binder(StagedWords):
             depth = self._tabled_axis(pack.depth).dimensions
             deep = any(d.strides[pack.tensor] == 1 for d in depth)
             for name in (pack.depth, pack.lanes) if deep else (pack.lanes, pack.depth):
-                words += (AXIS_SLOTS[name], *map(self.image.keep, self._lines(name, pack.tensor)))
+                itemsize = self._element(pack.tensor).size
+                found = lines(self._tabled_axis(name), pack.tensor, itemsize)
+                words += (AXIS_SLOTS[name], *map(self.image.keep, found))
         return np.array(words, np.int64)
 
     def _next_words(self, call: Call) -> Words:
@@ -369,27 +371,6 @@ class _Binder(StagedWords):
         around = self._loops_around(self.schedule.body, call)
         blocks = [loop.block for loop in around if loop.axis == name]
         return min(self._tabled_axis(name).size, *blocks, 1 << 62)
-
-    def _lines(self, name: str, tensor: int) -> tuple[Words, Words, Words]:
-        """The offsets of an axis without those that are in a line of one before, wherever in a line
-        its runs begin; how many of them lie before every position, and before the end; and up to
-        how many the elements before it may reach."""
-        axis, size = self._tabled_axis(name), self._element(tensor).size
-        position, inner = np.arange(axis.size, dtype=np.int64), 1
-        kept, shared = np.ones(axis.size, bool), np.zeros(axis.size, np.int64)
-        for d in reversed(axis.dimensions):
-            step = abs(d.strides[tensor]) * size
-            if 0 < step < LINE:
-                inside, each = position // inner % d.size, LINE // step
-                kept &= (inside % each == 0) | (inside == d.size - 1)
-                shared = np.maximum(shared, np.minimum(inside, each - 1) * inner)
-            inner *= d.size
-        kept, shared = turned(axis, kept), turned(axis, shared)
-        ends = np.zeros(axis.size + 1, np.int64)
-        first = np.maximum(position - shared, 0)[kept]  # that may be in a line
-        np.maximum.at(ends, first + 1, np.arange(1, len(first) + 1))
-        begins = np.append(0, np.cumsum(kept))
-        return self._offsets(name, tensor)[kept], begins, np.maximum.accumulate(ends)
 
     def _next_block(self, call: Call) -> int:
         """Bytes to the block of in1 that the next call reads, where it follows this one: too many
