@@ -11,6 +11,11 @@ Workers wait for the next region spinning for a while, then asleep on a futex. T
 the first region that wants them, with signals blocked (Python's handlers run on its main thread),
 and never end. The words of the team and this code are immortal for the same reason.
 
+A worker may run on every CPU that the caller may, but the one on which the caller is: some systems
+put a thread that wakes on the CPU of the one that wakes it, to let the others rest, and the two
+then take turns for tens of milliseconds. The caller looks where it is at every region, and only
+once it has been moved there is something to be done.
+
 Linux on x86-64 and AArch64 only: elsewhere (`team_support.supported()`) regions run on the caller.
 """
 
@@ -36,6 +41,8 @@ _SPIN_NANOSECONDS = 100_000  # a worker, before it sleeps
 _SPINS_OF_CALLER = 2_000  # turns of waiting for those inside, before it dozes
 _DOZE_NANOSECONDS = 2_000_000  # at most: the caller also has to look for signals
 _SIGNAL_SET_BYTES = 128
+_MOST_CPUS = 1024  # as many as the C library's own sets have
+_PLACED = 8  # workers; where there are more, a single CPU is one of many
 
 ABANDONED = 2  # what cancels a region in whose middle the process forked
 
@@ -59,7 +66,13 @@ class Team(IntEnum):
     EPOCH = 51  # how many forks lie between this process and the first one
     ACQUIRE = TeamCode.ACQUIRE  # where the code is that the driver calls
     REGION = TeamCode.REGION
-    WORDS = 56
+    CPU = 54  # where the caller of the last region was; NOWHERE: workers are to be placed anew
+    ROOM = 55  # for how many workers there are other CPUs
+    PLACED = 56  # the first workers, as `pthread_create` gave them
+    WORDS = 64
+
+
+NOWHERE = -1
 
 
 def _emit_pause(module: ir.Module, target: Target) -> None:
@@ -90,6 +103,7 @@ def team_module(target: Target) -> ir.Module:
     _emit_join(module, target)
     _emit_work(module, target)
     _emit_grow(module, target)
+    _emit_place(module, target)
     _emit_worker(module, target)
     _emit_await(module, target)
     _emit_enter(module, target)
@@ -153,6 +167,10 @@ def _emit_region(module: ir.Module, target: Target) -> None:
     limit = code.min(code.word(record, CallRecord.WORKERS), code.sub(shares, 1))
     with code.when(code.less(_get(code, team, Team.WORKERS), limit)):
         code.call("team.grow", WORD, [team, limit])
+    cpu = code.builder.sext(code.call("sched_getcpu", INT32, []), WORD)
+    moved = code.builder.not_(code.equal(code.word(team, Team.CPU), cpu))
+    with code.when(code.builder.or_(moved, code.less(code.word(team, Team.ROOM), limit))):
+        code.call("team.place", WORD, [team, cpu, limit])
     code.set_word(team, Team.NODE, code.builder.ptrtoint(node, WORD))
     code.set_word(team, Team.FRAME, code.builder.ptrtoint(frame, WORD))
     code.set_word(team, Team.SPANS, code.builder.ptrtoint(spans, WORD))
@@ -244,8 +262,40 @@ def _emit_grow(module: ir.Module, target: Target) -> None:
                 _set(code, team, Team.REFUSED, 1)
             with created:
                 code.call("pthread_detach", INT32, [code.word(thread, 0)])
-                code.atomic("add", cell(code, team, Team.WORKERS), 1)
+                before_it = code.atomic("add", cell(code, team, Team.WORKERS), 1)
+                with code.when(code.less(before_it, _PLACED)):
+                    code.set_word(team, code.add(before_it, Team.PLACED), code.word(thread, 0))
+                code.set_word(team, Team.CPU, NOWHERE)
     code.call("pthread_sigmask", INT32, [replace, before, nobody])
+    code.finish(code.int(0))
+
+
+def _emit_place(module: ir.Module, target: Target) -> None:
+    """Keep workers away from the caller's CPU, if there is another one for each that is wanted."""
+    code, (team, cpu, wanted) = function(module, target, "team.place", "team", "cpu:", "wanted:")
+    code.set_word(team, Team.CPU, cpu)
+    cpus, size = words(code, _MOST_CPUS // 64), code.int(_MOST_CPUS // 8)
+    unknown = code.call("sched_getaffinity", INT32, [ir.Constant(INT32, 0), size, cpus])
+    known = code.builder.icmp_unsigned("<", cpu, code.int(_MOST_CPUS))
+    with code.when(code.builder.or_(code.nonzero(unknown), code.builder.not_(known))):
+        code.leave(0)
+    part = code.builder.lshr(cpu, code.int(6))
+    own = code.builder.shl(code.int(1), code.builder.and_(cpu, code.int(63)))
+    together = code.word(cpus, part)
+    others = code.builder.and_(together, code.builder.not_(own))
+    code.set_word(cpus, part, others)
+    with code.reduce(_MOST_CPUS // 64, [code.int(0)]) as count:
+        here = code.call("llvm.ctpop.i64", WORD, [code.word(cpus, count.index)])
+        count.update([code.add(count.values[0], here)])
+    code.set_word(team, Team.ROOM, count.values[0])
+    with code.when(code.less(count.values[0], wanted)):
+        code.set_word(team, Team.CPU, NOWHERE)
+        code.set_word(cpus, part, together)
+        with code.when(code.equal(count.values[0], 0)):
+            code.leave(0)  # the caller is bound to its CPU, workers perhaps are not
+    with code.loop(code.min(_get(code, team, Team.WORKERS), _PLACED)) as i:
+        worker = code.word(team, code.add(i, Team.PLACED))
+        code.call("pthread_setaffinity_np", INT32, [worker, size, cpus])
     code.finish(code.int(0))
 
 
@@ -324,5 +374,6 @@ def _emit_forked(module: ir.Module, target: Target) -> None:
     code, (team,) = function(module, target, "team.forked", "team")
     for word in (Team.STATE, Team.SLEEPERS, Team.DOZING, Team.BUSY, Team.WORKERS, Team.REFUSED):
         _set(code, team, word, 0)
+    _set(code, team, Team.CPU, NOWHERE)
     code.atomic("add", cell(code, team, Team.EPOCH), 1)
     code.finish(code.int(0))

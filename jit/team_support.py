@@ -8,6 +8,16 @@ import sys
 
 FROM_DRIVER = ["driver.share", "driver.poll", "system.clock"]  # what it calls of the driver
 FUTEX = {"x86_64": 202, "aarch64": 98}  # the number of the system call
+_NEEDED = (
+    "syscall",
+    "pthread_create",
+    "pthread_detach",
+    "pthread_setaffinity_np",
+    "pthread_sigmask",
+    "sched_getaffinity",
+    "sched_getcpu",
+    "sigfillset",
+)
 
 
 class TeamCode:
@@ -19,11 +29,10 @@ class TeamCode:
 
 def supported() -> bool:
     """Whether this platform has a team."""
-    needed = ("syscall", "pthread_create", "pthread_detach", "pthread_sigmask", "sigfillset")
     return (
         sys.platform == "linux"
         and platform.machine() in FUTEX
-        and all(in_process(name) for name in needed)
+        and all(in_process(name) for name in _NEEDED)
     )
 
 

@@ -209,6 +209,71 @@ def test_sleeping_workers_delay_nobody_and_wake() -> None:
         job.run()
 
 
+PLACES = """
+import contextlib, ctypes, os, signal, time
+import numpy as np
+import tensorop
+allowed = os.sched_getaffinity(0)
+where = ctypes.CDLL(None).sched_getcpu
+a = np.ones((600, 600), "f4")
+def is_worker(thread):
+    status = dict(line.split(":", 1) for line in open(f"/proc/self/task/{thread}/status"))
+    return int(status["SigBlk"], 16) >> (signal.SIGINT - 1) & 1
+def masks(threads):
+    with tensorop.threads(threads):
+        tensorop.matmul(a, a)
+    time.sleep(0.05)  # a thread has its signals blocked while it is created
+    found = []
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):  # it has ended
+            if is_worker(thread):
+                found.append(os.sched_getaffinity(int(thread)))
+    return found
+"""
+
+
+@needs_team
+@pytest.mark.skipif(available_cpus() < 2, reason="there is no other CPU")
+def test_workers_are_kept_off_the_callers_cpu() -> None:
+    """Where it has been moved to, too: systems that let CPUs rest put both on one."""
+    code = """
+seen, deadline = set(), time.monotonic() + 30
+while len(seen) < 2 and time.monotonic() < deadline:
+    for cpu in sorted(allowed)[:2]:
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, allowed)
+        found = masks(2)
+        if where() == cpu and found == [allowed - {cpu}]:
+            seen.add(cpu)
+print(len(seen))
+"""
+    assert python(PLACES + code).stdout.strip() == "2"
+
+
+@needs_team
+@pytest.mark.skipif(available_cpus() < 2, reason="there is no other CPU")
+def test_workers_may_run_anywhere_where_there_are_too_many_and_then_no_more() -> None:
+    code = """
+many = masks(len(allowed) + 1)
+print(len(many) == len(allowed), all(mask == allowed for mask in many[:8]))
+print(all(len(mask) == len(allowed) - 1 for mask in masks(2)[:8]))
+"""
+    assert python(PLACES + code).stdout.split() == ["True"] * 3
+
+
+@needs_team
+@pytest.mark.skipif(available_cpus() < 2, reason="there is no other CPU")
+def test_workers_stay_where_they_are_when_the_caller_is_bound_to_its_cpu() -> None:
+    code = """
+first = masks(2)
+os.sched_setaffinity(0, {where()})
+print(masks(2) == first)
+os.sched_setaffinity(0, allowed)
+print(masks(2)[0] < allowed)
+"""
+    assert python(PLACES + code).stdout.split() == ["True"] * 2
+
+
 def finishes(child: int, seconds: float = 20) -> int:
     """The exit status of a child; fails if it hangs."""
     deadline = time.monotonic() + seconds
