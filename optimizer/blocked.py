@@ -188,6 +188,8 @@ def blocked(
     inner_threads = 1 if batch_shared else threads
     even = _evenness(n, tile.columns, inner_threads)
     share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)
+    if even >= BALANCED and _written_by_n(op, (m_axis, n_axis, k_axis), tile, machine):
+        share_m = False
     parts = (
         _part(m, rows, inner_threads) if share_m else m,
         n if share_m else _part(n, tile.columns, inner_threads),
@@ -363,9 +365,7 @@ def _model_tile(op: TensorOp, machine: Machine) -> Tile:
     m, n = op.size_of(DimType.M), op.size_of(DimType.N)
     m_axis, lanes = output_axis(op, DimType.M), GemmKernel(op.dtype, 1, 1).lanes(machine.target)
     run, kind = m_axis.unit_run(op.out), element(op.dtype)
-    written = run * kind.size >= LONG_ROW and bytes_of(op, op.out) >= WRITTEN * (
-        bytes_of(op, IN0) + bytes_of(op, IN1)
-    )
+    written = run * kind.size >= LONG_ROW and _mostly_writes(op)
     if written and tiles_leave_caches(op, m_axis, lanes, machine):
         return tallest_tile(machine.target, kind, m, n)
     whole = run % lanes == 0 and masks_stores(op.dtype, machine.target)
@@ -411,6 +411,24 @@ def _evenness(size: int, lanes: int, threads: int) -> float:
     """The part of the team's time that is work when the panels of an axis are shared."""
     panels = -(-size // lanes)
     return panels / (-(-panels // threads) * threads)
+
+
+def _written_by_n(
+    op: TensorOp, axes: tuple[Axis, Axis, Axis], tile: Tile, machine: Machine
+) -> bool:
+    """Whether a product mostly writes, M lies inside N in out, and is a single block: threads that
+    share N then write an area each, and in1 is packed once all the same."""
+    m, n, k = axes
+    reach = max(abs(d.strides[op.out]) for d in m.dimensions)
+    if not _mostly_writes(op) or all(abs(d.strides[op.out]) < reach for d in n.dimensions):
+        return False
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
+    sizes = m.size, n.size, k.size
+    return block_sizes(machine, element(op.dtype), sizes, (rows, tile.columns)).mc >= m.size
+
+
+def _mostly_writes(op: TensorOp) -> bool:
+    return bytes_of(op, op.out) >= WRITTEN * (bytes_of(op, IN0) + bytes_of(op, IN1))
 
 
 def _part(size: int, lanes: int, threads: int) -> int:

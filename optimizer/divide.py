@@ -12,9 +12,12 @@ from math import prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.transfer import bytes_of
 from tensorop.tuples import NamedTuple
 
-LEAST_POINTS = 4_000_000  # below, one thread is as fast
+LEAST_POINTS = 4_000_000  # multiply-adds from which on parts pay; LEAST_BYTES: of what is read once
+LEAST_BYTES = 1 << 22
+SHORT_ROW = 256  # elements for a thread that would be as many shares of the lines of a row
 FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a share of their own
 PARTS = 4  # of a sum for a thread
 
@@ -73,9 +76,33 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
 def _pays(op: TensorOp, threads: int) -> bool:
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
-    rows = max(op.size_of(DimType.M), op.size_of(DimType.N))
-    few = rows < FEW_ROWS * threads and op.size_of(DimType.C) < threads
-    return plain and sums and few and prod(d.size for d in op.dimensions) >= LEAST_POINTS
+    rows, batch = max(op.size_of(DimType.M), op.size_of(DimType.N)), op.size_of(DimType.C)
+    few = rows < FEW_ROWS * threads and batch < threads
+    if not few and _uses_once(op) and _lies_inside(op):
+        few = rows * batch < SHORT_ROW * threads
+    return plain and sums and few and is_large(op)
+
+
+def _uses_once(op: TensorOp) -> bool:
+    """Whether it is no matrix product."""
+    return min(op.size_of(DimType.M), op.size_of(DimType.N)) == 1
+
+
+def _lies_inside(op: TensorOp) -> bool:
+    """Whether what is kept lies inside what is summed: threads would share its cache lines."""
+    kept = [d for d in op.dimensions if d.type != DimType.K]
+    return all(
+        max(abs(d.strides[t]) for d in kept) < min(abs(d.strides[t]) for d in op.of_type(DimType.K))
+        for t in range(op.out)
+    )
+
+
+def is_large(op: TensorOp) -> bool:
+    """Whether a sum takes so long that the calls of its parts do not show."""
+    if prod([d.size for d in op.dimensions]) >= LEAST_POINTS:
+        return True
+    read = sum(bytes_of(op, t) for t in range(op.out))
+    return read >= LEAST_BYTES and _uses_once(op)
 
 
 def _dense(kept: list[Dimension]) -> dict[int, int]:

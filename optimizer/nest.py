@@ -26,6 +26,7 @@ from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
+from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
@@ -97,12 +98,15 @@ def is_product(op: TensorOp) -> bool:
 
 def _longest_kept(axes: tuple[Axis, ...], body: tuple[Step, ...], threads: int) -> Axis | None:
     """The axis of a stream kernel that is cut for a team: its rows if there are enough, or else,
-    unless the kernel takes whole rows, their elements; None if nothing is long enough."""
+    unless the kernel takes whole rows, their elements, or else rows of which there are few, but as
+    many for each; None if that is nothing."""
     x, y = axes
     if y.type != DimType.K and y.size >= EVEN * threads:
         return y
     whole = any(kernel.joined or kernel.width for kernel in _kernels(body))
-    return x if x.type != DimType.K and x.size >= LONG_PART * threads and not whole else None
+    if x.type != DimType.K and x.size >= LONG_PART * threads and not whole:
+        return x
+    return y if y.type != DimType.K and busy(y.size, threads) >= BALANCED else None
 
 
 def _kernels(body: tuple[Step, ...]) -> Iterator[StreamKernel]:

@@ -70,12 +70,12 @@ def _choose(dimensions: list[Dimension], threads: int) -> tuple[int, int, int]:
         return 0, 0, 1
     first, count, space = sharable.index(True), 0, 1
     for d, may in zip(dimensions[first:], sharable[first:], strict=True):
-        if not may or _busy(space, threads) >= BALANCED:
+        if not may or busy(space, threads) >= BALANCED:
             break
         count, space = count + 1, space * d.size
     return (first, count, space) if space > 1 else (0, 0, 1)
 
 
-def _busy(space: int, threads: int) -> float:
+def busy(space: int, threads: int) -> float:
     """The part of the team's time that is work, when `space` equal iterations are shared."""
     return space / (-(-space // threads) * threads)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from math import prod
 
 from tensorop.bind import bind
 from tensorop.by_threads import ByThreads
@@ -23,7 +22,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
-from tensorop.optimizer.divide import LEAST_POINTS, divide
+from tensorop.optimizer.divide import divide, is_large
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
@@ -168,8 +167,7 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
 
 def _divides(op: TensorOp) -> bool:
     """Whether a sum is divided among threads, if there are enough of them."""
-    large = prod([d.size for d in op.dimensions]) >= LEAST_POINTS and not narrows(op)
-    return large and divide(normalised(op), MANY) is not None
+    return is_large(op) and not narrows(op) and divide(normalised(op), MANY) is not None
 
 
 def _undivided(

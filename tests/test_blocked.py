@@ -15,7 +15,7 @@ import tensorop
 from tensorop import reference
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
-from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import masks_stores, stores_stretches
 from tensorop.jit.library import kernel_address
@@ -459,3 +459,23 @@ def test_where_much_is_written_tiles_are_tall_and_else_turns_are_short() -> None
     assert shapes[0] != shapes[1]
     blocks = [s.block for _, s in schedule.steps() if isinstance(s, Loop) and s.axis == "M"]
     assert 8 * call.kernel.rows(TINY.target) <= blocks[-1] <= machine.l2 // 4 // (28 * 4)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_where_much_is_written_each_thread_has_columns_of_its_own(threads: int) -> None:
+    """But rows where K is long, where these lie outside of the columns, or are several blocks."""
+    machine = TINY._replace(l1=32 << 10, l2=1 << 20, l3=8 << 20)
+
+    def shared(op: TensorOp) -> str:
+        """The axis that threads share when they multiply."""
+        steps = [s for _, s in five_loops.blocked(op, machine, threads, False).steps()]
+        loops = [s for s in steps if isinstance(s, Loop) and s.exec == ExecType.SHARED]
+        return loops[-1].axis
+
+    outer = _outer(1024, 4096, 16)
+    m, n, k = outer.dimensions
+    turned = m.stepping((1, 0, 4096)), n.stepping((0, 16, 1)), k
+    assert shared(outer) == "N"
+    assert shared(outer.with_dimensions(turned)) == "M"
+    assert shared(_outer(1024, 4096, 600)) == "M"
+    assert shared(_outer(300_000, 1024, 16)) == "M"

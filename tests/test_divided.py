@@ -21,6 +21,9 @@ CASES = {
     "ik,jk->ij": [(3, N // 6), (2, N // 6)],
     "ik,k->i": [(3, N // 3), (N // 3,)],
     "ijk,kji->": [(7, N // 70, 10), (10, N // 70, 7)],
+    "ij->j": [(N // 50, 50)],
+    "ij,i->j": [(N // 200, 200), (N // 200,)],
+    "ij,ij->j": [(N // 7, 7), (N // 7, 7)],
 }
 
 
@@ -34,14 +37,22 @@ def operands(spec: str, dtype: str) -> list[np.ndarray]:
 def test_divided_sums_are_right(spec: str, dtype: str) -> None:
     given = operands(spec, dtype)
     exact = np.einsum(spec, *(x.astype("c16" if dtype[0] == "c" else dtype) for x in given))
-    for threads in (1, 2, 3):
+    for threads in (1, 2, 3):  # sums of whole numbers: no rounding anywhere
         result = np.asarray(tensorop.einsum(spec, *given, threads=threads))
-        np.testing.assert_allclose(result, exact, rtol=1e-4, atol=30)
+        np.testing.assert_array_equal(result, exact)
         again = np.asarray(tensorop.einsum(spec, *given, threads=threads))
         assert result.tobytes() == again.tobytes()
         out = np.ones_like(result)
         tensorop.einsum(spec, *given, out=out, alpha=2, beta=3, threads=threads)
-        np.testing.assert_allclose(out, 2 * exact + 3, rtol=1e-4, atol=60)
+        np.testing.assert_array_equal(out, 2 * exact + 3)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+@pytest.mark.parametrize("spec", [*CASES][:5] + [*CASES][6:])  # one has vectors along its parts
+def test_threads_share_the_parts(spec: str, threads: int) -> None:
+    plan = tensorop.compile(spec, *operands(spec, "float32"), threads=threads)
+    assert "divided among threads" in plan.explain()
+    assert plan.schedules[0].shares == threads
 
 
 def test_explain_says_which_sums_are_divided() -> None:
@@ -96,6 +107,10 @@ def test_nothing_is_lost_or_summed_twice(threads: int) -> None:
 def test_what_has_enough_to_share_stays_whole() -> None:
     assert divide(contraction("ik,kj->ij", i=2000, k=2000, j=2000), 2) is None  # rows
     assert divide(contraction("bk,bk->b", b=50, k=100_000), 2) is None  # a batch
+    assert divide(contraction("bk,bk->b", b=200, k=100_000), 2) is None
+    assert divide(contraction("kb,kb->b", b=600, k=100_000), 2) is None  # long rows
+    assert divide(contraction("kb,kb->b", b=200, k=100_000), 2) is not None
     assert divide(contraction("k,k->", k=10_000), 2) is None  # too little
+    assert divide(contraction("ki,kj->ij", i=5, k=200_000, j=3), 2) is None
     assert divide(contraction("k,k->", k=10 * LEAST_POINTS), 1) is None  # one thread
     assert divide(contraction("k,k->", "float16", k=10 * LEAST_POINTS), 2) is None  # rounded parts
