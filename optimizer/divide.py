@@ -20,6 +20,7 @@ LEAST_BYTES = 1 << 22
 SHORT_ROW = 256  # elements for a thread that would be as many shares of the lines of a row
 FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a share of their own
 PARTS = 4  # of a sum for a thread
+SHORT_OUT = 16  # times as much is read of the operands as all parts have to add up
 
 
 class Divided(NamedTuple):
@@ -76,8 +77,12 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
 def _pays(op: TensorOp, threads: int) -> bool:
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
-    rows, batch = max(op.size_of(DimType.M), op.size_of(DimType.N)), op.size_of(DimType.C)
-    few = rows < FEW_ROWS * threads and batch < threads
+    m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
+    rows = max(m, n)
+    few = rows < FEW_ROWS * threads
+    if not _uses_once(op):
+        few |= PARTS * threads * m * n * SHORT_OUT <= (m + n) * op.size_of(DimType.K)
+    few &= batch < threads
     if not few and _uses_once(op) and _lies_inside(op):
         few = rows * batch < SHORT_ROW * threads
     return plain and sums and few and is_large(op)
