@@ -42,7 +42,7 @@ _SPINS_OF_CALLER = 2_000  # turns of waiting for those inside, before it dozes
 _DOZE_NANOSECONDS = 2_000_000  # at most: the caller also has to look for signals
 _SIGNAL_SET_BYTES = 128
 _MOST_CPUS = 1024  # as many as the C library's own sets have
-_PLACED = 8  # workers; where there are more, a single CPU is one of many
+_MOST_PLACED = 8  # workers; where there are more, a single CPU is one of many
 
 ABANDONED = 2  # what cancels a region in whose middle the process forked
 
@@ -263,7 +263,7 @@ def _emit_grow(module: ir.Module, target: Target) -> None:
             with created:
                 code.call("pthread_detach", INT32, [code.word(thread, 0)])
                 before_it = code.atomic("add", cell(code, team, Team.WORKERS), 1)
-                with code.when(code.less(before_it, _PLACED)):
+                with code.when(code.less(before_it, _MOST_PLACED)):
                     code.set_word(team, code.add(before_it, Team.PLACED), code.word(thread, 0))
                 code.set_word(team, Team.CPU, NOWHERE)
     code.call("pthread_sigmask", INT32, [replace, before, nobody])
@@ -293,7 +293,7 @@ def _emit_place(module: ir.Module, target: Target) -> None:
         code.set_word(cpus, part, together)
         with code.when(code.equal(count.values[0], 0)):
             code.leave(0)  # the caller is bound to its CPU, workers perhaps are not
-    with code.loop(code.min(_get(code, team, Team.WORKERS), _PLACED)) as i:
+    with code.loop(code.min(_get(code, team, Team.WORKERS), _MOST_PLACED)) as i:
         worker = code.word(team, code.add(i, Team.PLACED))
         code.call("pthread_setaffinity_np", INT32, [worker, size, cpus])
     code.finish(code.int(0))

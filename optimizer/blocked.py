@@ -53,7 +53,7 @@ from tensorop.optimizer.orient import (
     reads_most,
     tiles_are_cut,
 )
-from tensorop.optimizer.parallelise import BALANCED
+from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.past import in_lines, tiles_leave_caches, whole_runs
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
@@ -409,8 +409,7 @@ def _columns_together(op: TensorOp, machine: Machine) -> int:
 
 def _evenness(size: int, lanes: int, threads: int) -> float:
     """The part of the team's time that is work when the panels of an axis are shared."""
-    panels = -(-size // lanes)
-    return panels / (-(-panels // threads) * threads)
+    return busy(ceiling(size, lanes), threads)
 
 
 def _written_by_n(

@@ -77,18 +77,22 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
 def _pays(op: TensorOp, threads: int) -> bool:
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
+    return plain and sums and _keeps_few(op, threads) and is_large(op)
+
+
+def _keeps_few(op: TensorOp, threads: int) -> bool:
+    """Whether threads that share what is kept would have too little each, or share its lines."""
     m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
-    rows = max(m, n)
-    few = rows < FEW_ROWS * threads
-    if not _uses_once(op):
-        few |= PARTS * threads * m * n * SHORT_OUT <= (m + n) * op.size_of(DimType.K)
-    few &= batch < threads
-    if not few and _uses_once(op) and _lies_inside(op):
-        few = rows * batch < SHORT_ROW * threads
-    return plain and sums and few and is_large(op)
+    if _reads_once(op) and _lies_inside(op) and m * n * batch < SHORT_ROW * threads:
+        return True
+    if batch >= threads:
+        return False
+    added, read = PARTS * threads * m * n, (m + n) * op.size_of(DimType.K)
+    short = not _reads_once(op) and added * SHORT_OUT <= read
+    return short or max(m, n) < FEW_ROWS * threads
 
 
-def _uses_once(op: TensorOp) -> bool:
+def _reads_once(op: TensorOp) -> bool:
     """Whether it is no matrix product."""
     return min(op.size_of(DimType.M), op.size_of(DimType.N)) == 1
 
@@ -96,7 +100,7 @@ def _uses_once(op: TensorOp) -> bool:
 def _lies_inside(op: TensorOp) -> bool:
     """Whether what is kept lies inside what is summed: threads would share its cache lines."""
     kept = [d for d in op.dimensions if d.type != DimType.K]
-    return all(
+    return bool(kept) and all(
         max(abs(d.strides[t]) for d in kept) < min(abs(d.strides[t]) for d in op.of_type(DimType.K))
         for t in range(op.out)
     )
@@ -107,7 +111,7 @@ def is_large(op: TensorOp) -> bool:
     if prod([d.size for d in op.dimensions]) >= LEAST_POINTS:
         return True
     read = sum(bytes_of(op, t) for t in range(op.out))
-    return read >= LEAST_BYTES and _uses_once(op)
+    return read >= LEAST_BYTES and _reads_once(op)
 
 
 def _dense(kept: list[Dimension]) -> dict[int, int]:

@@ -115,6 +115,8 @@ def test_what_has_enough_to_share_stays_whole() -> None:
     assert divide(contraction("kb,kb->b", b=600, k=100_000), 2) is None  # long rows
     assert divide(contraction("kb,kb->b", b=200, k=100_000), 2) is not None
     assert divide(contraction("k,k->", k=10_000), 2) is None  # too little
+    assert divide(contraction("k,k->", k=500_000), 2) is None
+    assert divide(contraction("k,k->", k=600_000), 2) is not None
     assert divide(contraction("ki,kj->ij", i=5, k=200_000, j=3), 2) is None
     assert divide(contraction("ki,kj->ij", i=200, k=200_000, j=300), 2) is not None
     assert divide(contraction("ki,kj->ij", i=200, k=10_000, j=300), 2) is None  # a large out
