@@ -23,6 +23,7 @@ MOST_THREADS = 256  # CPython has one object for each of the numbers up to here
 MAX_RANK = 8  # dimensions that an array may have
 MOST_OPERANDS = 6  # of a call, and steps that it may be run in
 MOST_STEPS = 8
+ANYWHERE = -1
 FIELDS = object.__basicsize__  # of an array, behind the object's header
 COUNT_AT = FIELDS + 8
 SHAPE_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT = (FIELDS + at for at in (16, 24, 40, 48))
@@ -72,6 +73,8 @@ class Record:
     bytes that the steps need besides, at most BUFFER, of which plans have those behind the first
     KEPT. THREADS: Python's object for the number of threads that the plans are for, at most
     MOST_THREADS; 0: for any. COUNT: of the STEPS, which follow, as the layouts of the OPERANDS do.
+    MAKER: a callable of no arguments that makes the new array; 0: numpy's function does. BEGINS:
+    bytes behind the start of a cache line at which the plans have the result begin; ANYWHERE.
     """
 
     KEY = 0
@@ -82,7 +85,9 @@ class Record:
     KEPT = 5
     THREADS = 6
     COUNT = 7
-    OUT = 8
+    MAKER = 8
+    BEGINS = 9
+    OUT = 10
     STEPS = OUT + Array.WORDS
     OPERANDS = STEPS + MOST_STEPS * Step.WORDS
 

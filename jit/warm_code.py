@@ -26,9 +26,11 @@ from tensorop.jit.abi import PREPARED_WORDS, CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.builtin import Foreign
 from tensorop.jit.builtin_code import ITEMS_AT, argument_count, own_pair
+from tensorop.jit.lines import LINE
 from tensorop.jit.records import cell, function, null, symbol, words
 from tensorop.jit.target import Target
 from tensorop.jit.warm import (
+    ANYWHERE,
     COUNT,
     COUNT_AT,
     DTYPE_AT,
@@ -129,10 +131,19 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
         fits = code.call("warm.lies_as", WORD, [described, out, flags])
         with code.when(code.equal(fits, 0)):
             code.leave(0)
+        with code.when(code.builder.not_(_begins_well(code, record, _field(code, out, FIELDS)))):
+            code.leave(0)
     wanted = code.word(record, Record.THREADS)
     with code.when(code.equal(wanted, 0)):
         code.leave(1)
     code.finish(code.call("warm.has_threads", WORD, [wanted]))
+
+
+def _begins_well(code: Code, record: Value, place: Value) -> Value:
+    """Whether an address is one at which the result may begin."""
+    begins = code.word(record, Record.BEGINS)
+    here = code.equal(code.builder.and_(place, code.int(LINE - 1)), begins)
+    return code.builder.or_(code.equal(begins, ANYWHERE), here)
 
 
 def _operand(code: Code, record: Value, i: Value) -> Value:
@@ -250,12 +261,13 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
     default = code.builder.and_(one, zero)
     scalars = scalars_of(code, record, makes, (first, second), default, none)
     last = code.sub(code.word(record, Record.COUNT), 1)
+    keep = code.pointer(record, Record.KEEP)
+    code.call("Py_IncRef", VOID, [keep])
     result, place = _result(code, record, makes, asked, (places, count), none)
     own, buffer = words(code, PREPARED_WORDS), _buffer(code, record, result, none)
     scratch, rank = code.word(buffer, 0), code.word(record, Record.OUT + Array.RANK)
     inner = code.add(scratch, code.word(record, Record.KEPT))
-    keep, first_step = code.pointer(record, Record.KEEP), cell(code, record, Record.STEPS)
-    code.call("Py_IncRef", VOID, [keep])
+    first_step = cell(code, record, Record.STEPS)
     with code.repeat(code.add(last, 1), []) as each:
         i = each.index
         step = cell(code, first_step, code.mul(i, Step.WORDS))
@@ -269,12 +281,11 @@ def _emit_serve(module: ir.Module, target: Target) -> None:
         code.call("entry.prepare", WORD, arguments)
         builtin_code.run_prepared(code, own)
         with code.when(code.nonzero(code.word(own, CallRecord.CANCEL))):
-            code.call("Py_DecRef", VOID, [keep])
             code.set_word(buffer, 1, 0)
-            code.call("Py_DecRef", VOID, [result])
+            _drop(code, keep, result)
             builtin_code.raise_cancelled(code, module)
-    code.call("Py_DecRef", VOID, [keep])
     code.set_word(buffer, 1, 0)
+    _drop(code, keep)
     with code.when(code.builder.and_(makes, code.equal(rank, 0))):
         scalar = builtin_code.foreign(code, Foreign.AS_SCALAR)
         code.leave(code.call_address(scalar, POINTER, [result]))
@@ -289,7 +300,7 @@ def _buffer(code: Code, record: Value, result: Value, none: Value) -> Value:
     def taken() -> list[Value]:
         place = code.call("warm.take", POINTER, [])
         with code.when(null(code, place)):
-            code.call("Py_DecRef", VOID, [result])
+            _drop(code, code.pointer(record, Record.KEEP), result)
             code.leave(none)
         return [place]
 
@@ -420,22 +431,23 @@ def _result(
 ) -> tuple[Value, Value]:
     """The result, a reference of the caller's own, and its address: a new array, or `out` unless
     it may overlap an operand. operands: where they begin, and how many there are."""
-    described = cell(code, record, Record.OUT)
+    described, keep = cell(code, record, Record.OUT), code.pointer(record, Record.KEEP)
+    nothing, maker = ir.Constant(POINTER, None), code.pointer(record, Record.MAKER)
 
     def new() -> list[Value]:
-        dtype = code.pointer(described, Array.DTYPE)
-        code.call("Py_IncRef", VOID, [dtype])  # which the function takes
-        layout = (cell(code, described, Array.SHAPE), cell(code, described, Array.STRIDES))
-        nothing = ir.Constant(POINTER, None)
-        rank = code.builder.trunc(code.word(described, Array.RANK), INT32)
-        make = builtin_code.foreign(code, Foreign.NEW_ARRAY)
-        kind = builtin_code.foreign(code, Foreign.ARRAY)
-        flags = code.builder.trunc(code.int(0), INT32)
-        made = code.call_address(
-            make, POINTER, [kind, dtype, rank, *layout, nothing, flags, nothing]
+        (made,) = code.choose(
+            null(code, maker),
+            lambda: [_new_array(code, described)],
+            lambda: [
+                code.call("PyObject_Vectorcall", POINTER, [maker, nothing, code.int(0), nothing])
+            ],
         )
         with code.when(null(code, made)):
+            _drop(code, keep)
             code.leave(nothing)
+        with code.when(code.builder.not_(_begins_well(code, record, _field(code, made, FIELDS)))):
+            _drop(code, keep, made)
+            code.leave(none)
         return [made]
 
     def given() -> list[Value]:
@@ -444,9 +456,29 @@ def _result(
             i = each.index
             pair = [_operand(code, record, i), code.word(places, i), described, place]
             with code.when(code.nonzero(code.call("warm.overlaps", WORD, pair))):
+                _drop(code, keep)
                 code.leave(none)
         code.call("Py_IncRef", VOID, [asked])
         return [asked]
 
     (result,) = code.choose(makes, new, given)
     return result, _field(code, result, FIELDS)
+
+
+def _new_array(code: Code, described: Value) -> Value:
+    """A new array of numpy's of a layout; null after an exception."""
+    dtype = code.pointer(described, Array.DTYPE)
+    code.call("Py_IncRef", VOID, [dtype])  # which the function takes
+    layout = (cell(code, described, Array.SHAPE), cell(code, described, Array.STRIDES))
+    nothing = ir.Constant(POINTER, None)
+    rank = code.builder.trunc(code.word(described, Array.RANK), INT32)
+    make = builtin_code.foreign(code, Foreign.NEW_ARRAY)
+    kind = builtin_code.foreign(code, Foreign.ARRAY)
+    flags = code.builder.trunc(code.int(0), INT32)
+    return code.call_address(make, POINTER, [kind, dtype, rank, *layout, nothing, flags, nothing])
+
+
+def _drop(code: Code, *objects: Value) -> None:
+    """Give references back."""
+    for thing in objects:
+        code.call("Py_DecRef", VOID, [thing])

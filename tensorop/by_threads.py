@@ -32,10 +32,10 @@ class ByThreads:
     def schedules(self) -> tuple[Schedule, ...]:
         return self._plan(get_num_threads()).schedules
 
-    def single(self, threads: int | None) -> Single | None:
+    def single(self, threads: int | None, begins: int | None = None) -> Single | None:
         """See `Executable.single`."""
         runnable = None if threads is None else self._plan(threads)
-        return runnable.single(threads) if isinstance(runnable, Executable) else None
+        return runnable.single(threads, begins) if isinstance(runnable, Executable) else None
 
     def run(
         self,

@@ -21,6 +21,7 @@ from tensorop.errors import EinsumError, whole
 from tensorop.executable import PlanFor
 from tensorop.ir import SCALED
 from tensorop.jit.guard import importing
+from tensorop.jit.lines import LINE
 from tensorop.known import Link
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
@@ -77,16 +78,17 @@ class Call:
         self._direct = self._executables[0].run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
-        self._links, _ = self._linked(None)
+        self._links, _ = self._linked(None, None)
         direct = self._links[0].plan if len(self._links) == 1 else None
         self._launch = None if direct is None or direct.scratch_bytes else direct.launch
         self._chain = self._links if len(self._links) > 1 else ()
         self._seen = 0
 
-    def _linked(self, threads: int | None) -> tuple[tuple[Link, ...], bool]:
+    def _linked(self, threads: int | None, begins: int | None) -> tuple[tuple[Link, ...], bool]:
         """The plans that all of the call runs one after the other, for so many threads in force
-        (None: whatever is), none where it is more than that; and whether the last one takes alpha
-        and beta."""
+        (None: whatever is) and a result that begins so many bytes behind the start of a cache line
+        (None: anywhere), none where it is more than that; and whether the last one takes alpha and
+        beta."""
         program, links, scaled = self.program, list[Link](), False
         if not program.is_plain or self._factors.count(None) < len(self._factors):
             return (), False
@@ -94,7 +96,7 @@ class Call:
         if sum([step.size or 0 for step in program.steps]) * item > MOST_KEPT:
             return (), False
         for step, executable in zip(program.steps, self._executables, strict=True):
-            single = plans.single_plan(executable, threads)
+            single = plans.single_plan(executable, threads, begins if step.size is None else None)
             if single is None:
                 return (), False
             plan, (first, *_), scaled = single
@@ -122,12 +124,20 @@ class Call:
         serve, and comes again: it is learnt when it comes for the second, fourth, eighth time, so
         that calls which keep losing their places cost little. scaled: alpha is not 1."""
         self._seen += 1
-        result = self.program.result
-        large = out is None and prod(result.shape) * result.dtype.itemsize >= LARGE
-        if self._seen == 1 or self._seen & (self._seen - 1) or large:
+        if self._seen == 1 or self._seen & (self._seen - 1):
             return
+        result, begins = self.program.result, None
+        large = prod(result.shape) * result.dtype.itemsize >= LARGE
+        if out is not None:
+            begins = out.ctypes.data % LINE
+        elif large:
+            begins = 0  # its memory is a mapping
         threads = None if self._links else get_num_threads()
-        links, takes = self._linked(threads)
+        links, takes = self._linked(threads, None)
+        if links:
+            begins = None
+        elif begins is not None:
+            links, takes = self._linked(threads, begins)
         factor = self._factor_bytes() if takes else 0
         if not links or (scaled and not factor):
             return
@@ -137,6 +147,8 @@ class Call:
             [(x.shape, x.strides, x.dtype) for x in (*operands, made)],
             links,
             makes=out is None,
+            maker=self._allocate if out is None and large else None,
+            begins=begins,
             scaled=scaled,
             factor=factor,
             threads=threads,

@@ -132,14 +132,15 @@ class Executable:
         """The schedules for the setting of threads in force, in the order in which they run."""
         return self._planner.schedules(self.threads or get_num_threads())
 
-    def single(self, threads: int | None) -> Single | None:
+    def single(self, threads: int | None, begins: int | None = None) -> Single | None:
         """The one plan that every call without alpha and beta runs as it is, if so many threads are
-        in force (None: whatever is); None where a call has several, or depends on what is in
-        force."""
+        in force (None: whatever is), and out begins so many bytes behind the start of a line (None:
+        anywhere); None where a call has several, or depends on what is not said."""
         threads = threads if self.threads is None else self.threads
         stages = self._stages(threads) if threads is not None else ()
-        alone = len(stages) == 1 and not self._lines
-        return stages[0] if alone else None
+        if self._lines and begins != 0:
+            return None if begins is None else self._beginning(begins).single(threads)
+        return stages[0] if len(stages) == 1 else None
 
     def run(
         self,

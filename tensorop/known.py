@@ -1,8 +1,9 @@
 """The records that the generated function of `jit/warm_code.py` reads: calls that were seen before.
 
 A call is learnt when plans serve it as it is, one after the other: few operands, not too much
-scratch, a result that numpy allocates or that is given. A table has SLOTS places; a record that had
-to give way to another one is learnt anew when its call comes again.
+scratch. Its result is given, or numpy makes it, or the pool where it is large (`memory.py`). A
+table has SLOTS places; a record that had to give way to another one is learnt anew when its call
+comes again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tensorop.jit.entry import loaded, machine
 from tensorop.jit.lines import LINE
 from tensorop.jit.vectorcall import Vectorcalled
 from tensorop.jit.warm import (
+    ANYWHERE,
     BUFFER,
     COUNT,
     MAX_RANK,
@@ -70,6 +72,8 @@ def learn(
     links: Sequence[Link],
     *,
     makes: bool,
+    maker: Callable[[], Any] | None,
+    begins: int | None,
     scaled: bool,
     factor: int,
     threads: int | None,
@@ -86,6 +90,11 @@ def learn(
         The last one takes alpha and beta.
     makes : bool
         The result is a new array.
+    maker : callable or None
+        Makes it, of the layout that it has here; None: numpy does.
+    begins : int or None
+        Bytes behind the start of a cache line at which the plans have the result begin; None:
+        anywhere.
     scaled : bool
         alpha is not 1.
     factor : int
@@ -110,15 +119,16 @@ def learn(
     entry = warm_entry.get()
     how = form(len(operands), makes=makes, scaled=scaled)
     if entry is None:
-        again = partial(learn, key, layouts, links, makes=makes, scaled=scaled)
-        _learn_later(
-            warm_entry, (id(key), how, *layouts), partial(again, factor=factor, threads=threads)
-        )
+        again = partial(learn, key, layouts, links, makes=makes, maker=maker, begins=begins)
+        again = partial(again, scaled=scaled, factor=factor, threads=threads)
+        _learn_later(warm_entry, (id(key), how, begins, *layouts), again)
         return
     words = np.zeros(Record.OPERANDS + len(operands) * Array.WORDS, np.int64)
-    keep = (words, *[link.plan for link in links], *[dtype for _, _, dtype in layouts])
+    keep = (words, maker, *[link.plan for link in links], *[dtype for _, _, dtype in layouts])
     words[Record.KEY], words[Record.KEEP], words[Record.FORM] = id(key), id(keep), how
     words[Record.FACTOR], words[Record.SCRATCH], words[Record.KEPT] = factor, scratch, kept
+    words[Record.MAKER] = 0 if maker is None else id(maker)
+    words[Record.BEGINS] = ANYWHERE if begins is None else begins
     if threads is not None:
         words[Record.THREADS] = id(threads)
         _follow_threads(entry.tell)

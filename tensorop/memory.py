@@ -41,14 +41,32 @@ LEAST = 256 * _MIB
 MOST = 2048 * _MIB
 
 
+class _Mapping:
+    """Memory for so many bytes, from `start` on: huge pages begin there."""
+
+    __slots__ = ("memory", "size", "start")
+
+    def __init__(self, size: int) -> None:
+        huge = size >= _HUGE
+        self.size, self.start = size, 0
+        self.memory = _anonymous(size + _HUGE_PAGE * huge)
+        if huge:
+            self.start = -np.frombuffer(self.memory, np.uint8).ctypes.data % _HUGE_PAGE
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                self.memory.madvise(mmap.MADV_HUGEPAGE)
+
+
+def _anonymous(size: int) -> mmap.mmap:
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
 class _End(weakref.ref[Any]):
     """Tells the pool when an array is gone, with the memory that it had."""
 
-    __slots__ = ("memory", "size")
+    __slots__ = ("mapping",)
     __hash__ = object.__hash__  # not that of the array, which has none
     __eq__ = object.__eq__
-    memory: mmap.mmap
-    size: int
+    mapping: _Mapping
 
 
 class _Pool:
@@ -65,7 +83,7 @@ class _Pool:
         self._at_work = False
         self._alive: set[_End] = set()
         self._ended: deque[_End] = deque()
-        self._free: list[tuple[int, mmap.mmap]] = []  # what was given last at the end
+        self._free: list[_Mapping] = []  # what was given last at the end
         self._total = 0
 
     @contextmanager
@@ -81,26 +99,33 @@ class _Pool:
             finally:
                 self._at_work = False
 
-    def array(self, size: int) -> Array:
-        """Bytes to put a large array on; `size` is a multiple of what memory is mapped in."""
-        with self._enter() as entered:
-            memory = self._take(size) if entered else None
-            if memory is None and not (entered and self._room(size)):
-                return np.frombuffer(_mapped(size), np.uint8)
-            if memory is None:
-                memory = _mapped(size)
-                self._total += size
-            base = np.frombuffer(memory, np.uint8)
-            end = _End(base, self._ended.append)
-            end.memory, end.size = memory, size
-            self._alive.add(end)
-            return base
+    def array(self, size: int) -> tuple[Array, int]:
+        """Bytes to put a large array on, and where in them it begins; `size` is a multiple of what
+        memory is mapped in."""
+        with self.lock:
+            if self._at_work:
+                return _bytes_of(_Mapping(size))
+            self._at_work = True  # as `_enter`, which would take as long as all else here
+            try:
+                mapping = self._take(size)
+                if mapping is None:
+                    if not self._room(size):
+                        return _bytes_of(_Mapping(size))
+                    mapping = _Mapping(size)
+                    self._total += size
+                base, start = _bytes_of(mapping)
+                end = _End(base, self._ended.append)
+                end.mapping = mapping
+                self._alive.add(end)
+                return base, start
+            finally:
+                self._at_work = False
 
-    def _take(self, size: int) -> mmap.mmap | None:
+    def _take(self, size: int) -> _Mapping | None:
         self._collect()
         for i in reversed(range(len(self._free))):
-            if self._free[i][0] == size:
-                return self._free.pop(i)[1]
+            if self._free[i].size == size:
+                return self._free.pop(i)
         return None
 
     def _room(self, size: int) -> bool:
@@ -113,19 +138,19 @@ class _Pool:
         while self._ended:
             end = self._ended.popleft()
             self._alive.discard(end)
-            self._free.append((end.size, end.memory))
+            self._free.append(end.mapping)
 
     def _shrink(self, limit: int) -> None:
         self._collect()
         while self._free and self._total > limit:
-            self._total -= self._free.pop(0)[0]
+            self._total -= self._free.pop(0).size
 
     def unused(self) -> int:
         """Bytes that no array uses."""
         with self._enter() as entered:
             if entered:
                 self._collect()
-            return sum(size for size, _ in self._free)
+            return sum([mapping.size for mapping in self._free])
 
     def shrink(self, limit: int) -> None:
         """Return to the system what was given first, until at most `limit` bytes are in use or
@@ -165,22 +190,15 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
     if size >= LARGE and POOL.value != 0 and hasattr(mmap, "MAP_PRIVATE"):
         unit = _HUGE_PAGE if size >= _HUGE else _PAGES
         try:
-            base = _pool.array(-(-size // unit) * unit)
+            base, start = _pool.array(-(-size // unit) * unit)
         except (OSError, OverflowError):  # numpy knows the right error
             return np.ndarray(shape, dtype, None, 0, strides)
-        start = -base.ctypes.data % _HUGE_PAGE if size >= _HUGE else 0
         return np.ndarray(shape, dtype, base, start, strides)
     return np.ndarray(shape, dtype, None, 0, strides)
 
 
-def _mapped(size: int) -> mmap.mmap:
-    """Memory for so many bytes; for huge pages there is one more, so that one can begin there."""
-    huge = size >= _HUGE
-    room = size + _HUGE_PAGE * huge
-    memory = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if huge and hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return memory
+def _bytes_of(mapping: _Mapping) -> tuple[Array, int]:
+    return np.frombuffer(mapping.memory, np.uint8), mapping.start
 
 
 def vector(size: int, dtype: np.dtype[Any]) -> Array:

@@ -169,10 +169,10 @@ def _preference(op: TensorOp) -> tuple[float, Sequence[int]]:
     return found
 
 
-def single_plan(runnable: Runnable, threads: int | None = None) -> Single | None:
+def single_plan(runnable: Runnable, threads: int | None, begins: int | None) -> Single | None:
     """See `Executable.single`; None for what is none, for no number of threads."""
     single = getattr(runnable, "single", None)
-    return single(threads) if single else None
+    return single(threads, begins) if single else None
 
 
 def cache_clear() -> None:

@@ -30,6 +30,7 @@ SIZES = {"i": 4, "j": 5, "k": 3, "b": 2, ".": 2}
 ARRAY_DTYPES = ("float32", "float64", "complex64", "int32", "bool", "float16")
 ARRAY_SIZES = {"i": 5, "j": 6, "k": 4, "b": 3, "l": 2}
 LARGE = 70  # rows of matrices whose panels do not lie on the stack
+LARGEST = 370  # elements of vectors of which the products are results of the pool
 AT_A_TIME = 12  # calls that come again by turns
 NEW = 0.15  # of the calls
 LONGEST = 500  # characters of what is said of a call
@@ -133,6 +134,8 @@ class Calls:
         spec = self._pick(SPECS)
         terms = spec.split("->")[0].split(",")
         operands = [self._operand(term.replace("...", ".")) for term in terms]
+        if spec == "i,j->ij" and self._chance(0.5):
+            operands = [self._values((LARGEST,), self._pick(("f4", "c8", "i8"))) for _ in terms]
         arguments = [spec, *operands]
         if self._chance(0.2):  # the same, said by another object
             arguments = ["".join(list(spec)), *operands]

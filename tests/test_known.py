@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop import known, warm
+from tensorop import known, memory, warm
+from tensorop.config import POOL
 from tensorop.executable import threads_for
 from tensorop.jit.entry import machine
 from tensorop.jit.warm import (
@@ -27,6 +28,7 @@ from tensorop.jit.warm import (
     array_api,
 )
 from tensorop.memory import LARGE
+from tensorop.optimizer.machine import host_machine
 from tests.known_calls import ARRAY_DTYPES, array, frames_of
 
 SPECS = ("ij,jk->ik", "ij,ij->", "i,j->ij", "ij,ij->ij", "bij,bjk->bik", "ijk,kl->lji", ",i->i")
@@ -250,12 +252,85 @@ def test_what_threads_share_is_known_by_their_number() -> None:
 
 
 def test_what_is_not_learnt() -> None:
-    teach("ij,jk->ik", np.ones((400, 400)), np.ones((400, 400)))  # large
-    n = int(LARGE**0.5) // 2
-    teach("i,j->ij", np.ones(n), np.ones(n))  # its memory comes from the pool
+    teach("ij,jk->ik", *[np.ones((1800, 1800))] * 2)  # its panels take more than a buffer
     many = "abcdefghi"[: MAX_RANK + 1]
     teach(f"{many},{many}->", np.ones((1,) * len(many)), np.ones((1,) * len(many)))
     assert not known._records
+
+
+LARGE_SIDE = int((LARGE // 8) ** 0.5) + 1  # of a square result of float64
+
+
+def test_large_results_are_the_pools() -> None:
+    """As those of calls that nobody knows: at the start of a page, and each its own."""
+    a, b = np.random.default_rng(2).random((2, LARGE_SIDE))
+    teach("i,j->ji", a, b)
+    results = [warm.run(("i,j->ji", a, b), None) for _ in range(3)]
+    for result in results:
+        assert result.base is not None and result.ctypes.data % 4096 == 0
+        np.testing.assert_array_equal(result, np.outer(b, a))
+    results[0][...] = 0
+    np.testing.assert_array_equal(results[1], np.outer(b, a))
+    addresses = {x.ctypes.data for x in results}
+    assert len(addresses) == len(results)
+    del result, results
+    assert warm.run(("i,j->ji", a, b), None).ctypes.data in addresses
+
+
+def test_a_large_result_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.random.default_rng(2).random(LARGE_SIDE)
+    teach("i,j->ij", a, a)
+    monkeypatch.setattr(memory._pool, "array", SimpleNamespace())
+    before = sys.getrefcount(a)
+    for _ in range(3):
+        with pytest.raises(TypeError, match="callable"):
+            warm.run(("i,j->ij", a, a), None)
+    assert sys.getrefcount(a) == before
+
+
+def test_what_is_known_may_be_forgotten_while_a_result_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a = np.random.default_rng(2).random(LARGE_SIDE)
+    teach("i,j->ij", a, a)
+    make = memory._pool.array
+
+    def forgets(size: int) -> Any:
+        tensorop.cache_clear()
+        gc.collect()
+        return make(size)
+
+    monkeypatch.setattr(memory._pool, "array", forgets)
+    np.testing.assert_array_equal(warm.run(("i,j->ij", a, a), None), np.outer(a, a))
+    assert not known._records
+
+
+def test_where_out_begins_matters_to_what_stores_lines() -> None:
+    """Such a call is known for each beginning that was seen."""
+    n = 1 + host_machine().l3 // 4096
+    a, b = np.ones((3, 1024), "f4"), np.ones((n, 3), "f4")
+    room = np.zeros(1024 * n + 32, "f4")
+    start = -room.ctypes.data % 64 // 4
+    aligned, within = (room[i : i + 1024 * n].reshape(n, 1024) for i in (start, start + 4))
+    spec = "km,nk->nm"
+    (executable,) = tensorop.compile(spec, a, b).executables
+
+    for out in (aligned, within):
+        for _ in range(2):
+            tensorop.einsum(spec, a, b, out=out)
+    assert len(known._records) == (2 if executable.single(1) is None else 1)
+    for out in (aligned, within, aligned):
+        assert not frames_of(lambda out=out: tensorop.einsum(spec, a, b, out=out))
+        room[:] = 0
+        assert (tensorop.einsum(spec, a, b, out=out) == 3).all()
+        assert room.sum(dtype="f8") == 3 * out.size, "something was written beside it"
+    for _ in range(2):
+        tensorop.einsum(spec, a, b)
+    with POOL(0):  # numpy's own memory, which does not begin with a line
+        result = tensorop.einsum(spec, a, b)
+    assert result.base is None and (result == 3).all()
+    asked = frames_of(lambda: tensorop.einsum(spec, a, b))
+    assert asked[0] == "empty" and "contract" not in asked
 
 
 def test_panels_lie_in_buffers() -> None:
