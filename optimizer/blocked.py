@@ -186,7 +186,7 @@ def blocked(
     batch = [a for a in axes if a.type == DimType.C]
     batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
     inner_threads = 1 if batch_shared else threads
-    even = _evenness(n, tile.columns, inner_threads)
+    even = n / (inner_threads * _part(n, tile.columns, inner_threads))  # columns cost each
     share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)
     if even >= BALANCED and _written_by_n(op, (m_axis, n_axis, k_axis), tile, machine):
         share_m = False

@@ -1,9 +1,9 @@
 """Sums divided among threads: where there is much to sum and little that is kept.
 
-Threads share what is kept. Where that is a number or a few rows, the longest summed dimension is
-cut into parts instead, each part's sum becomes an element of a batch of partial results, and these
-are added up in their order afterwards. So the result depends on the number of threads asked for,
-which decides the number of parts, and on nothing else.
+Threads share what is kept. Where that is a number or a few rows, a summed dimension is cut into
+parts instead, each part's sum becomes an element of a batch of partial results, and these are added
+up in their order afterwards. So the result depends on the number of threads asked for, which
+decides the number of parts, and on nothing else.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ from tensorop.tuples import NamedTuple
 
 LEAST_POINTS = 4_000_000  # multiply-adds from which on parts pay; LEAST_BYTES: of what is read once
 LEAST_BYTES = 1 << 22
+PARTS = 4  # for a thread, or as many as leave no rest
+REST = 8  # the part of a dimension, one in so many, that may be left
+SHORT_PIECE = 4096  # bytes in a row that are too few to jump after them
 SHORT_ROW = 256  # elements for a thread that would be as many shares of the lines of a row
 FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a share of their own
-PARTS = 4  # of a sum for a thread
+
+# A product of which both sides are longer than that, and its sum much the longest:
+SHORT_POINTS = 3 * LEAST_POINTS  # multiply-adds from which on parts pay
 SHORT_OUT = 16  # times as much is read of the operands as all parts have to add up
+LONG_SIDE = 1024  # rows or columns for a thread that it takes no division to share evenly
+NARROW = 5  # rows or columns below which reading bounds it: threads share the others
 
 
 class Divided(NamedTuple):
@@ -40,24 +47,23 @@ class Divided(NamedTuple):
 
 def divide(op: TensorOp, threads: int) -> Divided | None:
     """Cut a normalised sum into parts for so many threads; None where it had better stay whole."""
-    summed = [d for d in op.of_type(DimType.K) if d.size >= 2 * PARTS * threads]
-    if threads == 1 or not summed or not _pays(op, threads):
+    found = _cut(op, threads)
+    if found is None or not divides(op, threads):
         return None
-    longest = max(summed, key=lambda d: (d.size, max(abs(s) for s in d.strides)))
-    count = PARTS * threads
-    length, left = divmod(longest.size, count)
+    whole, count = found
+    length, left = divmod(whole.size, count)
     kept = [d for d in op.dimensions if d.type != DimType.K]
     size = prod(d.size for d in kept)
     dense = _dense(kept)
 
     def part(long: int) -> list[Dimension]:
         """The operation's dimensions with one part of the sum, into a partial result."""
-        sizes = [long if d is longest else d.size for d in op.dimensions]
+        sizes = [long if d is whole else d.size for d in op.dimensions]
         steps = [(*d.strides[:-1], dense.get(id(d), 0)) for d in op.dimensions]
         every = zip(op.dimensions, sizes, steps, strict=True)
         return [d._replace(size=n, strides=strides) for d, n, strides in every]
 
-    steps = tuple(length * s for s in longest.strides[:-1])
+    steps = tuple(length * s for s in whole.strides[:-1])
     parts = Dimension(DimType.C, count, (*steps, size), name="part")
     rest = op.with_dimensions(tuple(part(left))) if left else None
     totals = [
@@ -74,21 +80,54 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
     )
 
 
-def _pays(op: TensorOp, threads: int) -> bool:
+def divides(op: TensorOp, threads: int) -> bool:
+    """Whether a normalised sum is cut into parts for so many threads."""
+    found = _cut(op, threads)
+    if threads == 1 or found is None:
+        return False
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
-    return plain and sums and _keeps_few(op, threads) and is_large(op)
+    return plain and sums and is_large(op) and _keeps_few(op, threads, found[0])
 
 
-def _keeps_few(op: TensorOp, threads: int) -> bool:
+def _cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
+    """The summed dimension to cut, and into how many parts; None where none is long enough, or the
+    larger input would be read in short pieces. It is the one for which what is read comes in the
+    fewest pieces; there are some more or fewer parts if these leave no rest."""
+    least = PARTS * threads
+    whole = [n * threads for n in (*range(PARTS, 2 * PARTS), 3, 2)]
+
+    def count(d: Dimension) -> int:
+        return next((n for n in whole if d.size % n == 0), least)
+
+    def reaches(d: Dimension) -> dict[int, int]:
+        """How far a part reaches, by the operands that have the dimension."""
+        return {t: d.size // least * abs(s) for t, s in enumerate(d.strides[:-1]) if s}
+
+    def pieces(d: Dimension) -> float:
+        return sum([bytes_of(op, t) / reach for t, reach in reaches(d).items()])
+
+    long = [d for d in op.of_type(DimType.K) if d.size >= 2 * least]
+    best = min([d for d in long if d.size % count(d) * REST <= d.size], key=pieces, default=None)
+    if best is None:
+        return None
+    large = max(reaches(best), key=lambda t: bytes_of(op, t))
+    if _reads_once(op) and reaches(best)[large] * element(op.dtype).size < SHORT_PIECE:
+        return None
+    return best, count(best)
+
+
+def _keeps_few(op: TensorOp, threads: int, cut: Dimension) -> bool:
     """Whether threads that share what is kept would have too little each, or share its lines."""
     m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
-    if _reads_once(op) and _lies_inside(op) and m * n * batch < SHORT_ROW * threads:
+    few = min(m, n) < NARROW and m * n * batch < SHORT_ROW * threads
+    if few and _lies_inside(op, cut, threads):
         return True
     if batch >= threads:
         return False
     added, read = PARTS * threads * m * n, (m + n) * op.size_of(DimType.K)
-    short = not _reads_once(op) and added * SHORT_OUT <= read
+    large = m * n * op.size_of(DimType.K) >= SHORT_POINTS and min(m, n) >= NARROW
+    short = large and added * SHORT_OUT <= read and max(m, n) < LONG_SIDE * threads
     return short or max(m, n) < FEW_ROWS * threads
 
 
@@ -97,12 +136,15 @@ def _reads_once(op: TensorOp) -> bool:
     return min(op.size_of(DimType.M), op.size_of(DimType.N)) == 1
 
 
-def _lies_inside(op: TensorOp) -> bool:
-    """Whether what is kept lies inside what is summed: threads would share its cache lines."""
-    kept = [d for d in op.dimensions if d.type != DimType.K]
+def _lies_inside(op: TensorOp, cut: Dimension, threads: int) -> bool:
+    """Whether what is kept lies inside the parts of the sum in the larger input, so near that
+    threads would share its lines, or jump over what is not theirs."""
+    large = max(range(op.out), key=lambda t: bytes_of(op, t))
+    kept = [d for d in op.dimensions if d.type != DimType.K and d.strides[large]]
+    near = 2 * SHORT_PIECE * threads // element(op.dtype).size
     return bool(kept) and all(
-        max(abs(d.strides[t]) for d in kept) < min(abs(d.strides[t]) for d in op.of_type(DimType.K))
-        for t in range(op.out)
+        abs(d.strides[large]) < abs(cut.strides[large]) and abs(d.strides[large]) * d.size <= near
+        for d in kept
     )
 
 

@@ -6,25 +6,29 @@ every jump costs the hardware's prefetching, and lines and pages whose rest is n
 every jump to a short row of an input that only memory holds; and where a loop that the large input
 does not have is outside, all of it is read again. So out come the loops in the order in which that
 input lies, those that it does not have innermost, and K loops among them, as far out as what of out
-is inside them stays in half of L2. SHARED loops, and those around them, stay where they are. The
-sum of an element keeps its order unless two K loops change places.
+is inside them stays in half of L2. SHARED loops, and those around them, stay where they are; but of
+one with short rows inside K loops of an input in memory, no more is shared than keeps the team
+busy, so that a thread goes through its part once. The sum of an element keeps its order unless two
+K loops change places.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from tensorop.ir import CONTRACTIONS, DimType, ExecType, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.result import PassResult, listing
 from tensorop.optimizer.transfer import bytes_of
 
 LARGER = 4  # times the bytes of the other input
 SHORT = 2048  # bytes that are too few to jump after them in memory
+SHORT_SHARE = 16384  # the same where several threads do
 
 
-def follow(op: TensorOp, machine: Machine) -> PassResult:
+def follow(op: TensorOp, machine: Machine, threads: int = 1) -> PassResult:
     """Sort the loops as the largest input lies.
 
     Parameters
@@ -32,26 +36,30 @@ def follow(op: TensorOp, machine: Machine) -> PassResult:
     op : TensorOp
         Loops outermost first, SHARED ones marked, then the PRIM dimensions.
     machine : Machine
+    threads : int
+        Of the team that shares the loops.
 
     Returns
     -------
     PassResult
-        The same dimensions, the loops perhaps in another order.
+        The same dimensions, the loops perhaps in another order, one that is shared perhaps as two.
     """
-    last = max((i + 1 for i, d in enumerate(op.dimensions) if d.exec == ExecType.SHARED), default=0)
-    fixed, rest = op.dimensions[:last], op.dimensions[last:]
-    loops = [d for d in rest if d.exec != ExecType.PRIM]
-    prim = [d for d in rest if d.exec == ExecType.PRIM]
     if op.main not in CONTRACTIONS:
         return PassResult(op, "nothing is used again")
     small, large = sorted((0, 1), key=lambda t: bytes_of(op, t))
     if bytes_of(op, large) < max(machine.l2, LARGER * bytes_of(op, small)):
         return PassResult(op, "no input is large")
+    size, far = element(op.dtype).size, bytes_of(op, large) > machine.l3 // 2
+    pieces = far and threads > 1
+    dimensions = _in_pieces(op.dimensions, large, size, threads) if pieces else op.dimensions
+    last = max((i + 1 for i, d in enumerate(dimensions) if d.exec == ExecType.SHARED), default=0)
+    fixed, rest = dimensions[:last], dimensions[last:]
+    loops = [d for d in rest if d.exec != ExecType.PRIM]
+    prim = [d for d in rest if d.exec == ExecType.PRIM]
     walked = [i for i, d in enumerate(loops) if d.strides[large]]
     again = [i for i, d in enumerate(loops) if not d.strides[large]]
-    size = element(op.dtype).size
     together = size * prod(d.size for d in prim if d.strides[large])
-    jumps = bytes_of(op, large) > machine.l3 // 2 and together < SHORT
+    jumps = far and together < SHORT
     once = all(d.type != DimType.K for d in loops)
     once = once and (not again or max(walked, default=0) < again[0])
     if once and not jumps:
@@ -70,3 +78,23 @@ def follow(op: TensorOp, machine: Machine) -> PassResult:
         return PassResult(op, f"the loops are as {op.tensors[large].role} lies")
     note = f"loops {listing(ordered)}, as {op.tensors[large].role} lies"
     return PassResult(op.with_dimensions((*fixed, *ordered, *prim)), note)
+
+
+def _in_pieces(
+    dimensions: tuple[Dimension, ...], large: int, size: int, threads: int
+) -> tuple[Dimension, ...]:
+    """With a single SHARED loop cut in two, if it has short rows inside a K loop of the large input
+    (of elements of `size` bytes): over as few pieces as keep the team busy, and a piece."""
+    shared, *others = dimensions
+    step = abs(shared.strides[large])
+    around = 0 < step * size < SHORT_SHARE and any(
+        d.exec == ExecType.SEQ and d.type == DimType.K and abs(d.strides[large]) > step
+        for d in others
+    )
+    alone = [d for d in dimensions if d.exec == ExecType.SHARED] == [shared]
+    counts = (n for n in range(threads, shared.size // 2 + 1) if shared.size % n == 0)
+    count = next((n for n in counts if busy(n, threads) >= BALANCED), 0)
+    if not (around and alone and count):
+        return dimensions
+    outer, inner = shared.cut(shared.size // count)
+    return (outer, inner.executed(ExecType.SEQ), *others)

@@ -173,7 +173,7 @@ def _scheduled(
     op = passes.run(group, op, machine, quiet=True).op
     shared = passes.run(parallelise, _splittable(op, threads), threads)
     if regime.name == "stream":
-        op = passes.run(follow, shared.op, machine, quiet=True).op
+        op = passes.run(follow, shared.op, machine, threads, quiet=True).op
         return nest(op, machine, shared.shares, paired=True, threads=threads)
     return touched(nest(shared.op, machine, shared.shares, threads=threads), machine)
 

@@ -1,26 +1,83 @@
-"""A sum whose parts threads share: partial results, then their sum (`optimizer/divide.py`)."""
+"""A sum whose parts threads share: partial results, then their sum (`optimizer/divide.py`).
+
+Where nothing is left over, both are linked into a single plan (`LinkedSum`), so that a warm call is
+one call of generated code; `DividedSum` runs them from Python, and is what that is tested against.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tensorop.bind_tables import TEMPORARIES, Part
+from tensorop.executable import Stage
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.slots import Slot
+from tensorop.linked import chained, link, room, scheduled
 from tensorop.memory import vector
 from tensorop.optimizer.divide import Divided
-from tensorop.runnable import Operand, Plan, address
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.realign import Realigned
+from tensorop.runnable import Operand, Plan, Runnable, address
 from tensorop.schedule import Schedule
 
 _BYTE = np.dtype(np.uint8)
+_NOTE = "the sum is divided among threads: partial results, then their sum"
+_COPY, _PARTIAL = TEMPORARIES  # slots of what one part of a plan leaves to another
+
+
+class LinkedSum:
+    """A `Planner`. main: how the partial results are made. apart: makes what runs the parts one by
+    one."""
+
+    note = _NOTE
+
+    def __init__(
+        self, op: TensorOp, divided: Divided, main: Realigned, apart: Callable[[], Runnable]
+    ) -> None:
+        self._op, self._divided, self._main, self._apart = op, divided, main, apart
+        self._scaled: Runnable | None = None
+
+    @staticmethod
+    def may_link(divided: Divided, main: Realigned, machine: Machine) -> bool:
+        """Whether there are no more parts than fit a plan."""
+        fits = not main.orders or (len(main.orders) == 1 and main.links(machine))
+        return divided.rest is None and fits
+
+    @property
+    def scaled(self) -> Runnable:
+        """As `Planner.scaled`."""
+        if self._scaled is None:
+            self._scaled = self._apart()
+        return self._scaled
+
+    def stages(self, threads: int) -> tuple[Stage, ...]:
+        """As `Planner.stages`: a single one."""
+        partial = self._divided.size * element(self._divided.main.dtype).size
+        temporaries = room(self._main, (_COPY,)) | {_PARTIAL: partial}
+        return (chained(self._op, self._linked(threads), temporaries),)
+
+    def schedules(self, threads: int) -> tuple[Schedule, ...]:
+        """As `Planner.schedules`."""
+        return tuple(part.schedule for part in self._linked(threads))
+
+    def of(self, op: TensorOp) -> LinkedSum:
+        """As `Planner.of`: where out begins makes no difference to partial results."""
+        return self
+
+    def _linked(self, threads: int) -> list[Part]:
+        parts = link(self._main, threads, out=_PARTIAL, free=(_COPY,))
+        total = scheduled(self._divided.total, threads)
+        return [*parts, Part(total, (_PARTIAL, Slot.OUT))]
 
 
 class DividedSum:
     """A sum in parts. `plan` makes executables of these."""
 
-    note = "the sum is divided among threads: partial results, then their sum"
+    note = _NOTE
 
     def __init__(self, op: TensorOp, divided: Divided, plan: Plan) -> None:
         self.op = op

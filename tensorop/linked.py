@@ -8,7 +8,7 @@ plan, and a warm call is one call of generated code. `Realigned.links` says what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tensorop.bind import bind_chain
 from tensorop.bind_tables import OPERANDS, TEMPORARIES, Part
@@ -51,15 +51,7 @@ class Linked:
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`: a single one."""
-        bound_parts = self._linked(threads)
-        show_planned(self._parts.op, [part.schedule for part in bound_parts])
-        target, parts = host_machine().target, self._parts
-        size = element(parts.op.dtype).size
-        temporaries = {slot: parts.size(t) * size for t, slot in self._slots().items()}
-        bound, kernels = bind_chain(bound_parts, temporaries, target)
-        addresses = kernel_addresses(kernels, target, bound.brief)
-        lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
-        return (Stage(bound, addresses, (0, 1, 2, NO_OPERAND), False, lines, kernels),)
+        return (chained(self._parts.op, self._linked(threads), room(self._parts)),)
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """As `Planner.schedules`."""
@@ -70,25 +62,49 @@ class Linked:
         parts = self._parts._replace(op=normalised(op))
         return Linked(parts, self._choice, self._apart)
 
-    def _slots(self) -> dict[int, Slot]:
-        """Of the temporaries, by the tensors that they stand for."""
-        return dict(zip(self._parts.orders, TEMPORARIES, strict=False))
-
     def _linked(self, threads: int) -> list[Part]:
-        """Inputs are copied first, an output last."""
-        parts, temporary = self._parts, self._slots()
-        own = dict(enumerate((*OPERANDS, Slot.OUT)))
-        copies = {t: _scheduled(parts.copy(t), threads, MODEL) for t in temporary}
-        linked = [
-            Part(copy, (own[t], temporary[t])) for t, copy in copies.items() if t != parts.op.out
-        ]
-        main = _scheduled(parts.main(), threads, self._choice)
-        in0, in1, out = (temporary.get(t, slot) for t, slot in own.items())
-        linked.append(Part(main, (in1, in0, out) if main.swapped else (in0, in1, out)))
-        if parts.op.out in copies:
-            linked.append(Part(copies[parts.op.out], (out, own[parts.op.out])))
-        return linked
+        return link(self._parts, threads, self._choice)
 
 
-def _scheduled(op: TensorOp, threads: int, choice: Choice) -> Schedule:
+def chained(op: TensorOp, parts: list[Part], temporaries: Mapping[Slot, int]) -> Stage:
+    """A stage of parts of an operation that run one after the other, with temporaries of so many
+    bytes."""
+    show_planned(op, [part.schedule for part in parts])
+    target = host_machine().target
+    bound, kernels = bind_chain(parts, temporaries, target)
+    addresses = kernel_addresses(kernels, target, bound.brief)
+    lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
+    in1 = 1 if op.out == 2 else NO_OPERAND
+    return Stage(bound, addresses, (0, in1, op.out, NO_OPERAND), False, lines, kernels)
+
+
+def link(
+    parts: Realigned,
+    threads: int,
+    choice: Choice = MODEL,
+    out: Slot = Slot.OUT,
+    free: tuple[Slot, ...] = TEMPORARIES,
+) -> list[Part]:
+    """The parts of an operation whose output is in a slot, with temporaries in others: inputs are
+    copied first, an output last."""
+    op, temporary = parts.op, dict(zip(parts.orders, free, strict=False))
+    own = dict(enumerate((*OPERANDS[: op.out], out)))
+    copies = {t: scheduled(parts.copy(t), threads, MODEL) for t in temporary}
+    linked = [Part(copy, (own[t], temporary[t])) for t, copy in copies.items() if t != op.out]
+    main = scheduled(parts.main(), threads, choice)
+    *inputs, written = [temporary.get(t, slot) for t, slot in own.items()]
+    linked.append(Part(main, (*(reversed(inputs) if main.swapped else inputs), written)))
+    if op.out in copies:
+        linked.append(Part(copies[op.out], (written, out)))
+    return linked
+
+
+def room(parts: Realigned, free: tuple[Slot, ...] = TEMPORARIES) -> dict[Slot, int]:
+    """Bytes of the temporaries of `link`."""
+    size = element(parts.op.dtype).size
+    return {slot: parts.size(t) * size for t, slot in zip(parts.orders, free, strict=False)}
+
+
+def scheduled(op: TensorOp, threads: int, choice: Choice = MODEL) -> Schedule:
+    """The schedule of a part."""
     return optimise(op, host_machine(), threads_for(op, threads) or threads, choice)

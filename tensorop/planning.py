@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 from tensorop.bind import bind
 from tensorop.by_threads import ByThreads
-from tensorop.divided import DividedSum
+from tensorop.divided import DividedSum, LinkedSum
 from tensorop.executable import NO_OPERAND, Executable, PlanFor, Planner, Stage, threads_for
 from tensorop.explain import show_planned
 from tensorop.ir import Primitive, TensorOp
@@ -22,7 +22,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
-from tensorop.optimizer.divide import divide, is_large
+from tensorop.optimizer.divide import Divided, divide, divides, is_large
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
@@ -37,7 +37,7 @@ from tensorop.three_m import is_for as is_three_m
 from tensorop.widened import Widened, cuts_sums
 
 RECENT = 64  # operations whose layout was asked for, and that are not planned yet
-MANY = 64  # threads: a sum that is not even divided among so many never is
+COUNTS = (2, 4, 8, 16, 32, 64)  # threads: a sum that is divided among none of these never is
 
 
 class Planned:
@@ -122,20 +122,28 @@ def executable_of(
         model's decisions only.
     """
     assert choice == MODEL or planner is None
-    divides = choice == MODEL and _divides(op)
-    if threads_for(op, threads) is None and (divides or element(op.dtype).half):
+    in_parts = choice == MODEL and _divides(op)
+    if threads_for(op, threads) is None and (in_parts or element(op.dtype).half):
         if choice == MODEL:
             return ByThreads(op, lambda count: plan_for(op, count))
         made = cache(lambda count: executable_of(op, count, plan_for, choice=choice))
         return ByThreads(op, made)
-    divided = divide(normalised(op), threads) if divides and threads is not None else None
-    if divided is not None:
+    divided = divide(normalised(op), threads) if in_parts and threads is not None else None
+    if divided is None:
+        return _undivided(op, threads, plan_for, choice, planner)
+    linked = _linked_sum(op, divided, threads, plan_for)
+    if linked is None:
         return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
-    return _undivided(op, threads, plan_for, choice, planner)
+    return Executable(op, threads, linked if planner is None else planner(linked), plan_for)
 
 
 def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
     """What the optimizer decides on an operation that a single executable runs."""
+    if threads is not None and _divides(op):
+        divided = divide(normalised(op), threads)
+        linked = None if divided is None else _linked_sum(op, divided, threads, plan_for)
+        if linked is not None:
+            return linked
     parts = _realigned(op)
     return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
 
@@ -167,7 +175,10 @@ def preferred_order(op: TensorOp) -> tuple[float, tuple[int, ...]]:
 
 def _divides(op: TensorOp) -> bool:
     """Whether a sum is divided among threads, if there are enough of them."""
-    return is_large(op) and not narrows(op) and divide(normalised(op), MANY) is not None
+    if not is_large(op) or narrows(op):
+        return False
+    given = normalised(op)
+    return any(divides(given, count) for count in COUNTS)
 
 
 def _undivided(
@@ -185,6 +196,19 @@ def _undivided(
     linked = _linked(parts, threads, plan_for, choice)
     kept = linked if planner is None else planner(linked)
     return Executable(op, threads_for(op, threads), kept, plan_for)
+
+
+def _linked_sum(
+    op: TensorOp, divided: Divided, threads: int | None, plan_for: PlanFor
+) -> LinkedSum | None:
+    """A divided sum as a single plan, if it can be one."""
+
+    def apart() -> Runnable:
+        return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
+
+    main = _realigned(divided.main)
+    may = LinkedSum.may_link(divided, main, host_machine())
+    return LinkedSum(op, divided, main, apart) if may else None
 
 
 def _linked(parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice) -> Linked:

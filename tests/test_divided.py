@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tensorop
+from tensorop import warm
 from tensorop.config import CACHE_DIR
+from tensorop.divided import DividedSum
+from tensorop.executable import Executable
 from tensorop.ir import DimType, Primitive, TensorOp
+from tensorop.jit.warm import array_api
 from tensorop.optimizer.divide import LEAST_POINTS, PARTS, divide
+from tensorop.optimizer.normalise import normalised
+from tensorop.plans import plan_for
 from tests.test_realign import contraction
 
 N = LEAST_POINTS + 12_345
@@ -22,6 +29,7 @@ CASES = {
     "ik,k->i": [(3, N // 3), (N // 3,)],
     "ijk,kji->": [(7, N // 70, 10), (10, N // 70, 7)],
     "ki,jk->ji": [(40_000, 90), (70, 40_000)],
+    "kil,lkj->ij": [(168, 30, 168), (168, 168, 30)],  # none of whose sums is long
     "ij->j": [(N // 50, 50)],
     "ij,i->j": [(N // 200, 200), (N // 200,)],
     "ij,ij->j": [(N // 7, 7), (N // 7, 7)],
@@ -92,6 +100,38 @@ def test_tuning_compares_it_with_the_undivided_one(tmp_path: Path) -> None:
     np.testing.assert_allclose(result, a.T @ b)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("spec", CASES)
+def test_linked_parts_do_what_they_do_one_by_one(spec: str, dtype: str) -> None:
+    """To the last bit, with temporaries and without."""
+    rng = np.random.default_rng(5)
+    even = [[n // 120 * 120 if n > 1000 else n for n in shape] for shape in CASES[spec]]
+    given = [rng.random(shape).astype(dtype) for shape in even]
+    linked = 0
+    for threads in (2, 3, 5):
+        plan = tensorop.compile(spec, *given, threads=threads)
+        (step,), (executable,) = plan.steps, plan.executables
+        divided = divide(normalised(step.op), threads)
+        assert divided is not None
+        apart = DividedSum(step.op, divided, partial(plan_for, threads=threads))
+        linked += isinstance(executable, Executable)
+        assert not (divided.rest and isinstance(executable, Executable))
+        result = np.asarray(plan(*given))
+        out = np.empty_like(result)
+        apart.run((*given, out))
+        np.testing.assert_array_equal(result, out)
+    assert linked or spec == "ijk,kji->", "none was linked"  # one goes through large temporaries
+
+
+def test_linked_sums_are_known_calls() -> None:
+    a = np.random.default_rng(6).random(LEAST_POINTS // 1000 * 1000)
+    with tensorop.threads(2):
+        for _ in range(2):
+            expected = tensorop.einsum("i,i->", a, a)
+        if array_api() is not None:
+            assert warm.run(("i,i->", a, a), None) == expected
+
+
 def sizes(op: TensorOp | None) -> int:
     return 0 if op is None else op.size_of(DimType.K)
 
@@ -107,6 +147,35 @@ def test_nothing_is_lost_or_summed_twice(threads: int) -> None:
     assert divided.size == 3 * PARTS * threads and divided.total.main == Primitive.SUM
 
 
+def cut(op: TensorOp, threads: int = 2) -> str:
+    """The dimension that is cut."""
+    divided = divide(op, threads)
+    if divided is None:
+        return ""
+    whole = {d.name: d.size for d in op.of_type(DimType.K)}
+    names = [d.name for d in divided.main.of_type(DimType.K) if d.size < whole[d.name]]
+    return "".join(names)
+
+
+def test_what_is_cut_leaves_together_what_lies_side_by_side() -> None:
+    assert cut(contraction("cab,abdc->d", a=64, b=10, c=500, d=30)) == "a"
+    assert cut(contraction("abk,kab->", a=100, b=6, k=10_000)) == "k"
+    assert cut(contraction("ac,cab->b", a=1083, c=3864, b=8)) == "c"  # of what is most of it
+    short = contraction("xyzad,xyza->d", x=15, y=15, z=15, a=64, d=30)
+    assert cut(short) == ""  # all of it would be read in short pieces
+    assert cut(contraction("ai,ai->i", a=23, i=200_000)) == ""
+
+
+def test_some_more_parts_leave_no_rest() -> None:
+    for size, parts in ((30_000_000, 8), (30_000_010, 10), (7 * 2**21, 8), (3 * 11**7, 8)):
+        divided = divide(contraction("k,k->", k=size), 2)
+        assert divided is not None
+        assert divided.main.size_of(DimType.C) == parts
+        assert (divided.rest is None) == (size % parts == 0)
+    # A rest that takes long next to a part is not worth it.
+    assert cut(contraction("kl,kli->i", k=16 + 7, l=40_000, i=4)) == "l"
+
+
 def test_what_has_enough_to_share_stays_whole() -> None:
     assert divide(contraction("ik,kj->ij", i=2000, k=2000, j=2000), 2) is None  # rows
     assert divide(contraction("bk,bk->b", b=50, k=100_000), 2) is None  # a batch
@@ -120,5 +189,9 @@ def test_what_has_enough_to_share_stays_whole() -> None:
     assert divide(contraction("ki,kj->ij", i=5, k=200_000, j=3), 2) is None
     assert divide(contraction("ki,kj->ij", i=200, k=200_000, j=300), 2) is not None
     assert divide(contraction("ki,kj->ij", i=200, k=10_000, j=300), 2) is None  # a large out
+    assert divide(contraction("ki,kj->ij", i=200, k=100_000, j=3000), 2) is None  # a long side
+    assert divide(contraction("ik,jk->ij", i=200, k=100_000, j=4), 2) is None  # a narrow one
+    assert divide(contraction("ki,kj->ij", i=200, k=100_000, j=4), 2) is None
+    assert divide(contraction("ki,kj->ij", i=100, k=100_000, j=4), 2) is not None  # short rows
     assert divide(contraction("k,k->", k=10 * LEAST_POINTS), 1) is None  # one thread
     assert divide(contraction("k,k->", "float16", k=10 * LEAST_POINTS), 2) is None  # rounded parts

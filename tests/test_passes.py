@@ -402,11 +402,18 @@ TINY = Machine(current_target(), l1=64, l2=256, l3=512)
 
 
 @PROPERTY
-@given(strategies.cases(dtypes=DTYPES), st.booleans(), st.sampled_from([0, 16, 256]))
-def test_follow_keeps_the_meaning(case: Case, identified: bool, cache: int) -> None:
-    op = order(identify(case.op).op if identified else case.op).op
-    result = follow(op, TINY._replace(l2=cache))
+@given(
+    strategies.cases(dtypes=DTYPES),
+    st.booleans(),
+    st.sampled_from([0, 16, 256]),
+    st.sampled_from([1, 2, 3]),
+)
+def test_follow_keeps_the_meaning(case: Case, identified: bool, cache: int, threads: int) -> None:
+    op = parallelise(order(identify(case.op).op if identified else case.op).op, threads).op
+    result = follow(op, TINY._replace(l2=cache), threads)
     same_meaning(case, result.op)
+    if threads > 1:
+        return
     assert sorted(map(str, result.op.dimensions)) == sorted(map(str, op.dimensions))
 
 
@@ -424,6 +431,10 @@ def test_follow_goes_along_with_the_large_input_while_out_stays_in_the_cache() -
     assert [d.name for d in follow(op, tight).op.dimensions] == ["b", "c", "a", "d"]
     shared = op.with_dimensions((op.dimensions[0].executed(E.SHARED), *op.dimensions[1:]))
     assert [d.name for d in follow(shared, roomy).op.dimensions] == ["a", "c", "b", "d"]
+    pieces = follow(shared, roomy, threads=4).op.dimensions
+    assert [(d.name, d.size) for d in pieces] == [("a", 4), ("c", 5), ("b", 4), ("a", 4), ("d", 8)]
+    assert [d.exec for d in pieces] == [E.SHARED, *[E.SEQ] * 3, E.PRIM]
+    assert pieces[0].strides == (32, 4, 32) and pieces[3].strides == (8, 1, 8)
     small = roomy._replace(l2=5 * 512 * 4 + 4)
     assert follow(op, small).op is op
 

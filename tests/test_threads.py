@@ -254,11 +254,18 @@ print(len(seen))
 @pytest.mark.skipif(available_cpus() < 2, reason="there is no other CPU")
 def test_workers_may_run_anywhere_where_there_are_too_many_and_then_no_more() -> None:
     code = """
-many = masks(len(allowed) + 1)
-print(len(many) == len(allowed), all(mask == allowed for mask in many[:8]))
-print(all(len(mask) == len(allowed) - 1 for mask in masks(2)[:8]))
+def becomes(right):
+    deadline = time.monotonic() + 30  # on a loaded machine threads begin and end late
+    while not right() and time.monotonic() < deadline:
+        pass
+    return right()
+def anywhere():
+    many = masks(len(allowed) + 1)
+    return len(many) == len(allowed) and all(mask == allowed for mask in many[:8])
+print(becomes(anywhere))
+print(becomes(lambda: all(len(mask) == len(allowed) - 1 for mask in masks(2)[:8])))
 """
-    assert python(PLACES + code).stdout.split() == ["True"] * 3
+    assert python(PLACES + code).stdout.split() == ["True"] * 2
 
 
 @needs_team
