@@ -47,8 +47,8 @@ class Divided(NamedTuple):
 
 def divide(op: TensorOp, threads: int) -> Divided | None:
     """Cut a normalised sum into parts for so many threads; None where it had better stay whole."""
-    found = _cut(op, threads)
-    if found is None or not divides(op, threads):
+    found = cut(op, threads)
+    if found is None:
         return None
     whole, count = found
     length, left = divmod(whole.size, count)
@@ -80,20 +80,21 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
     )
 
 
-def divides(op: TensorOp, threads: int) -> bool:
-    """Whether a normalised sum is cut into parts for so many threads."""
-    found = _cut(op, threads)
-    if threads == 1 or found is None:
-        return False
+def cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
+    """The dimension of a normalised sum that is cut for so many threads, and into how many parts;
+    None where the sum had better stay whole."""
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
-    return plain and sums and is_large(op) and _keeps_few(op, threads, found[0])
+    if threads == 1 or not (plain and sums and is_large(op)):
+        return None
+    found = _longest_pieces(op, threads)
+    return found if found is not None and _keeps_few(op, threads, found[0]) else None
 
 
-def _cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
-    """The summed dimension to cut, and into how many parts; None where none is long enough, or the
-    larger input would be read in short pieces. It is the one for which what is read comes in the
-    fewest pieces; there are some more or fewer parts if these leave no rest."""
+def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
+    """The summed dimension of which parts are read in the fewest pieces, and how many parts: some
+    more or fewer if these leave no rest. None where no dimension is long enough, or the larger
+    input would be read in short pieces."""
     least = PARTS * threads
     whole = [n * threads for n in (*range(PARTS, 2 * PARTS), 3, 2)]
 
@@ -117,11 +118,11 @@ def _cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
     return best, count(best)
 
 
-def _keeps_few(op: TensorOp, threads: int, cut: Dimension) -> bool:
+def _keeps_few(op: TensorOp, threads: int, whole: Dimension) -> bool:
     """Whether threads that share what is kept would have too little each, or share its lines."""
     m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
     few = min(m, n) < NARROW and m * n * batch < SHORT_ROW * threads
-    if few and _lies_inside(op, cut, threads):
+    if few and _lies_inside(op, whole, threads):
         return True
     if batch >= threads:
         return False
@@ -136,14 +137,14 @@ def _reads_once(op: TensorOp) -> bool:
     return min(op.size_of(DimType.M), op.size_of(DimType.N)) == 1
 
 
-def _lies_inside(op: TensorOp, cut: Dimension, threads: int) -> bool:
-    """Whether what is kept lies inside the parts of the sum in the larger input, so near that
+def _lies_inside(op: TensorOp, whole: Dimension, threads: int) -> bool:
+    """Whether what is kept lies inside the parts of a dimension in the larger input, so near that
     threads would share its lines, or jump over what is not theirs."""
     large = max(range(op.out), key=lambda t: bytes_of(op, t))
     kept = [d for d in op.dimensions if d.type != DimType.K and d.strides[large]]
     near = 2 * SHORT_PIECE * threads // element(op.dtype).size
     return bool(kept) and all(
-        abs(d.strides[large]) < abs(cut.strides[large]) and abs(d.strides[large]) * d.size <= near
+        abs(d.strides[large]) < abs(whole.strides[large]) and abs(d.strides[large]) * d.size <= near
         for d in kept
     )
 

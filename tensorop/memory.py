@@ -49,15 +49,15 @@ class _Mapping:
     def __init__(self, size: int) -> None:
         huge = size >= _HUGE
         self.size, self.start = size, 0
-        self.memory = _anonymous(size + _HUGE_PAGE * huge)
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self.memory = mmap.mmap(-1, size + _HUGE_PAGE * huge, flags=private)
         if huge:
-            self.start = -np.frombuffer(self.memory, np.uint8).ctypes.data % _HUGE_PAGE
+            self.start = -self.array().ctypes.data % _HUGE_PAGE
             if hasattr(mmap, "MADV_HUGEPAGE"):
                 self.memory.madvise(mmap.MADV_HUGEPAGE)
 
-
-def _anonymous(size: int) -> mmap.mmap:
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    def array(self) -> Array:
+        return np.frombuffer(self.memory, np.uint8)
 
 
 class _End(weakref.ref[Any]):
@@ -104,20 +104,20 @@ class _Pool:
         memory is mapped in."""
         with self.lock:
             if self._at_work:
-                return _bytes_of(_Mapping(size))
+                apart = _Mapping(size)
+                return apart.array(), apart.start
             self._at_work = True  # as `_enter`, which would take as long as all else here
             try:
-                mapping = self._take(size)
+                mapping, fits = self._take(size), True
                 if mapping is None:
-                    if not self._room(size):
-                        return _bytes_of(_Mapping(size))
-                    mapping = _Mapping(size)
-                    self._total += size
-                base, start = _bytes_of(mapping)
-                end = _End(base, self._ended.append)
-                end.mapping = mapping
-                self._alive.add(end)
-                return base, start
+                    fits, mapping = self._room(size), _Mapping(size)
+                    self._total += size * fits
+                base = mapping.array()
+                if fits:
+                    end = _End(base, self._ended.append)
+                    end.mapping = mapping
+                    self._alive.add(end)
+                return base, mapping.start
             finally:
                 self._at_work = False
 
@@ -195,10 +195,6 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
             return np.ndarray(shape, dtype, None, 0, strides)
         return np.ndarray(shape, dtype, base, start, strides)
     return np.ndarray(shape, dtype, None, 0, strides)
-
-
-def _bytes_of(mapping: _Mapping) -> tuple[Array, int]:
-    return np.frombuffer(mapping.memory, np.uint8), mapping.start
 
 
 def vector(size: int, dtype: np.dtype[Any]) -> Array:

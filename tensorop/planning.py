@@ -22,7 +22,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.linked import Linked
 from tensorop.optimizer import pipeline
 from tensorop.optimizer.choice import MODEL, Choice
-from tensorop.optimizer.divide import Divided, divide, divides, is_large
+from tensorop.optimizer.divide import Divided, cut, divide, is_large
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
@@ -122,13 +122,13 @@ def executable_of(
         model's decisions only.
     """
     assert choice == MODEL or planner is None
-    in_parts = choice == MODEL and _divides(op)
-    if threads_for(op, threads) is None and (in_parts or element(op.dtype).half):
+    divides = choice == MODEL and _divides(op)
+    if threads_for(op, threads) is None and (divides or element(op.dtype).half):
         if choice == MODEL:
             return ByThreads(op, lambda count: plan_for(op, count))
         made = cache(lambda count: executable_of(op, count, plan_for, choice=choice))
         return ByThreads(op, made)
-    divided = divide(normalised(op), threads) if in_parts and threads is not None else None
+    divided = divide(normalised(op), threads) if divides and threads is not None else None
     if divided is None:
         return _undivided(op, threads, plan_for, choice, planner)
     linked = _linked_sum(op, divided, threads, plan_for)
@@ -139,11 +139,10 @@ def executable_of(
 
 def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
     """What the optimizer decides on an operation that a single executable runs."""
-    if threads is not None and _divides(op):
-        divided = divide(normalised(op), threads)
-        linked = None if divided is None else _linked_sum(op, divided, threads, plan_for)
-        if linked is not None:
-            return linked
+    divided = divide(normalised(op), threads) if threads is not None and _divides(op) else None
+    linked = None if divided is None else _linked_sum(op, divided, threads, plan_for)
+    if linked is not None:
+        return linked
     parts = _realigned(op)
     return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
 
@@ -178,7 +177,7 @@ def _divides(op: TensorOp) -> bool:
     if not is_large(op) or narrows(op):
         return False
     given = normalised(op)
-    return any(divides(given, count) for count in COUNTS)
+    return any(cut(given, count) is not None for count in COUNTS)
 
 
 def _undivided(
