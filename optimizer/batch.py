@@ -21,6 +21,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
 from tensorop.optimizer.lanes import Lanes, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.touch import touches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
@@ -67,15 +68,19 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     period = found.dimensions[-1].size if found.repeated is not None else 0
     kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1, period)
     blocks = blocks_of(op, lane, machine)
-    along = blocks.x
+    along, bm, bn = blocks.x, balanced(m.size, blocks.m, rows), balanced(n.size, blocks.n, columns)
     items = op.size_of(DimType.C) // lane.size
-    if threads > 1 and items * ceiling(lane.size, along) < 4 * threads:
+    if not blocks.whole:  # products, which threads then share too
+        beside = prod([d.size for d in others if d.type in (DimType.M, DimType.N)])
+        items *= beside * ceiling(m.size, bm) * ceiling(n.size, bn)
+    regions = items * ceiling(lane.size, along)
+    if regions < 4 * threads and busy(regions, threads) < BALANCED:
         part = lane.size * items // (4 * threads)
         along = min(along, balanced(lane.size, part, machine.lanes(op.dtype)))
     most = max(rows, call_work(machine, element(op.dtype)) // (blocks.n * k.size * along))
     sides = [
         ("M", balanced(m.size, min(blocks.m, most), rows)),
-        ("N", balanced(n.size, blocks.n, columns)),
+        ("N", bn),
         *((axis.name, 1) for axis in axes if axis.type in (DimType.M, DimType.N)),
     ]
     summed = [("K", longest_sum(element(op.dtype), k.size))]

@@ -64,6 +64,7 @@ IN0, IN1 = 0, 1
 STRETCH = 1024  # bytes of out that a tile stores side by side, below which more are better
 WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
+STAGED = 0.75  # of the team's time that is work: a stage is worth that some of it is not
 TURNS = 8  # panels of a block that are enough where packing and the product take turns
 TURNS_AGAIN = 32  # the same where the other input is packed again in every turn
 
@@ -344,7 +345,7 @@ def _stored(
     if turned is not None:
         return _Stored("runs", past, turned)
     units = whole_runs(op, (m, n), tile, blocks.mc, machine) if whole else None
-    if units is not None and _evenness(tabled_part(m).size, units[0], sharing) >= BALANCED:
+    if units is not None and _evenness(tabled_part(m).size, units[0], sharing) >= STAGED:
         return _Stored("staged", False, m, units=units)
     return _Stored(how, past, m)
 

@@ -20,12 +20,55 @@ from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.parallelise import BALANCED, busy
-from tensorop.optimizer.result import PassResult, listing
+from tensorop.optimizer.result import PassResult, describe, listing
 from tensorop.optimizer.transfer import bytes_of
 
 LARGER = 4  # times the bytes of the other input
 SHORT = 2048  # bytes that are too few to jump after them in memory
 SHORT_SHARE = 16384  # the same where several threads do
+
+
+def lead(op: TensorOp, machine: Machine, threads: int) -> PassResult:
+    """Put that loop first which threads had better share: if it keeps them busy, the outermost one
+    of a large input in memory, of which each then reads a part that lies together.
+
+    Parameters
+    ----------
+    op : TensorOp
+        Loops outermost first, then the PRIM dimensions.
+    machine : Machine
+    threads : int
+        Of the team that shares the loops.
+
+    Returns
+    -------
+    PassResult
+        The same dimensions, one of the loops perhaps earlier.
+    """
+    large = _large_input(op, machine)
+    loops = [d for d in op.dimensions if d.exec != ExecType.PRIM and d.type != DimType.K]
+    if threads == 1 or large is None or not loops or not _is_far(op, large, machine):
+        return PassResult(op, "threads share the loops as they are")
+    first = max(loops, key=lambda d: abs(d.strides[large]))
+    if first is op.dimensions[0] or busy(first.size, threads) < BALANCED:
+        return PassResult(op, "threads share the loops as they are")
+    others = [d for d in op.dimensions if d is not first]
+    note = f"{describe(first)} first, the outermost of {op.tensors[large].role}"
+    return PassResult(op.with_dimensions((first, *others)), note)
+
+
+def _large_input(op: TensorOp, machine: Machine) -> int | None:
+    """The input of a contraction of which most is read, if it is large and much larger."""
+    if op.main not in CONTRACTIONS:
+        return None
+    small, large = sorted((0, 1), key=lambda t: bytes_of(op, t))
+    least = max(machine.l2, LARGER * bytes_of(op, small))
+    return large if bytes_of(op, large) >= least else None
+
+
+def _is_far(op: TensorOp, tensor: int, machine: Machine) -> bool:
+    """Whether `tensor` is read from memory, as no cache holds it beside the others."""
+    return bytes_of(op, tensor) > machine.l3 // 2
 
 
 def follow(op: TensorOp, machine: Machine, threads: int = 1) -> PassResult:
@@ -44,12 +87,10 @@ def follow(op: TensorOp, machine: Machine, threads: int = 1) -> PassResult:
     PassResult
         The same dimensions, the loops perhaps in another order, one that is shared perhaps as two.
     """
-    if op.main not in CONTRACTIONS:
-        return PassResult(op, "nothing is used again")
-    small, large = sorted((0, 1), key=lambda t: bytes_of(op, t))
-    if bytes_of(op, large) < max(machine.l2, LARGER * bytes_of(op, small)):
+    large = _large_input(op, machine)
+    if large is None:
         return PassResult(op, "no input is large")
-    size, far = element(op.dtype).size, bytes_of(op, large) > machine.l3 // 2
+    size, far = element(op.dtype).size, _is_far(op, large, machine)
     pieces = far and threads > 1
     dimensions = _in_pieces(op.dimensions, large, size, threads) if pieces else op.dimensions
     last = max((i + 1 for i, d in enumerate(dimensions) if d.exec == ExecType.SHARED), default=0)

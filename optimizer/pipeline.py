@@ -25,7 +25,7 @@ from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.dots import dots_of, dotted
-from tensorop.optimizer.follow import follow
+from tensorop.optimizer.follow import follow, lead
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.gathered import gathered_of, gathering
 from tensorop.optimizer.group import group
@@ -171,6 +171,8 @@ def _scheduled(
     op = streamed(op, machine) if regime.name == "stream" else passes.run(identify, op).op
     op = passes.run(order, op).op
     op = passes.run(group, op, machine, quiet=True).op
+    if regime.name == "stream":
+        op = passes.run(lead, op, machine, threads, quiet=True).op
     shared = passes.run(parallelise, _splittable(op, threads), threads)
     if regime.name == "stream":
         op = passes.run(follow, shared.op, machine, threads, quiet=True).op

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tensorop.bind import bind
-from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.batch_abi import (
     BatchKernel,
@@ -228,6 +228,30 @@ def test_schedules_of_short_batches(dtype: str, threads: int) -> None:
         filled += any(getattr(call.kernel, "period", 0) > 0 for call in calls)
         does_the_same(op, schedule, buffers, threads)
     assert filled > 5 or lanes == 1
+
+
+def test_vectors_stay_long_where_threads_have_products_to_share() -> None:
+    """A matrix times many vectors: they are cut for the threads if there are too few products."""
+    T, roles, lanes = DimType, ("in0", "in1", "out"), SMALL.lanes("float32")
+
+    def shared(m: int, threads: int) -> list[str]:
+        x = 8 * lanes
+        dims = (
+            Dimension(T.M, m, (6 * x, 0, 6 * x)),
+            Dimension(T.N, 6, (0, 6, x)),
+            Dimension(T.K, 6, (x, 1, 0)),
+            Dimension(T.M, x, (1, 0, 1)),
+        )
+        op = TensorOp(tuple(Tensor(role, "float32") for role in roles), dims, Primitive.GEMM)
+        schedule = batched(op, TINY, threads)
+        return [
+            s.axis for _, s in schedule.steps() if isinstance(s, Loop) and s.exec == ExecType.SHARED
+        ]
+
+    assert shared(1, 2) == ["X"]
+    assert shared(3, 2) == ["N"]
+    assert shared(3, 3) == ["N", "X"]
+    assert shared(400, 3) == ["M"]
 
 
 def test_what_comes_from_memory_is_read_few_times() -> None:

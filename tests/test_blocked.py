@@ -201,6 +201,28 @@ def test_all_ways_of_storing_are_reached() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("runs", "threads", "staged"), [(12, 3, 1), (15, 3, 1), (15, 2, 1), (8, 3, 0)]
+)
+def test_threads_share_staged_rows_nearly_evenly(runs: int, threads: int, staged: bool) -> None:
+    """Units of two runs: 6 or 8 among three are fine, 4 are not."""
+    if not stores_stretches("float32", TINY.target):
+        pytest.skip("no stages")
+    run, k = 72, 16
+    dims = (
+        Dimension(DimType.M, runs, (run * k, 0, 64 * run)),
+        Dimension(DimType.M, run, (1, 0, 1)),
+        Dimension(DimType.N, 64, (0, 1, run)),
+        Dimension(DimType.K, k, (run, 64, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    machine = TINY._replace(l1=32 << 10, l2=512 << 10, l3=128 << 10)
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, machine, threads, swapped=False)
+    stores = {s.kernel.store for _, s in schedule.steps() if isinstance(s, Call)}
+    assert stores == {"staged" if staged else "runs"}
+
+
 def rows_times(m: int, n: int, k: int, apart: int, dtype: str = "float32") -> TensorOp:
     """C = A B, with rows of B as the vector side, and rows of A so far apart."""
     dims = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tensorop import reference
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.target import current_target
-from tensorop.optimizer.follow import follow
+from tensorop.optimizer.follow import follow, lead
 from tensorop.optimizer.fuse import fuse
 from tensorop.optimizer.group import group
 from tensorop.optimizer.identify import identify
@@ -415,6 +415,34 @@ def test_follow_keeps_the_meaning(case: Case, identified: bool, cache: int, thre
     if threads > 1:
         return
     assert sorted(map(str, result.op.dimensions)) == sorted(map(str, op.dimensions))
+
+
+@PROPERTY
+@given(strategies.cases(dtypes=DTYPES), st.booleans(), st.sampled_from([2, 3]))
+def test_lead_keeps_the_meaning(case: Case, identified: bool, threads: int) -> None:
+    op = order(identify(case.op).op if identified else case.op).op
+    result = lead(op, TINY._replace(l2=0, l3=0), threads)
+    same_meaning(case, result.op)
+    assert sorted(map(str, result.op.dimensions)) == sorted(map(str, op.dimensions))
+
+
+def test_threads_lead_along_the_large_input_in_memory() -> None:
+    op = contraction(
+        ("C", 16, (8, 1, 8)),
+        ("M", 4, (128, 0, 128)),
+        ("K", 5, (512, 16, 0)),
+        ("M", 8, (1, 0, 1)),
+    )
+    op = op.with_dimensions((*op.dimensions[:3], op.dimensions[3].executed(E.PRIM)))
+
+    def names(threads: int, machine: Machine = TINY) -> str:
+        return "".join(d.name for d in lead(op, machine, threads).op.dimensions)
+
+    assert names(2) == names(4) == "bacd"  # K is never shared
+    assert names(1) == "abcd"
+    assert names(3) == "abcd"  # one thread of three would have half the work
+    assert names(2, TINY._replace(l3=2 * 5 * 512 * 4)) == "abcd"  # in the caches
+    assert names(2, TINY._replace(l2=5 * 512 * 4 + 4)) == "abcd"
 
 
 def test_follow_goes_along_with_the_large_input_while_out_stays_in_the_cache() -> None:
