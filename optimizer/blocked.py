@@ -185,7 +185,8 @@ def blocked(
     m_axis, n_axis, k_axis = (tabled_part(axis) for axis in axes[-3:])
     m, n, k = m_axis.size, n_axis.size, k_axis.size
     batch = [a for a in axes if a.type == DimType.C]
-    batch_shared = threads > 1 and prod(a.size for a in batch) >= 4 * threads
+    items = prod([a.size for a in batch])
+    batch_shared = threads > 1 and (items >= 4 * threads or busy(items, threads) >= BALANCED)
     inner_threads = 1 if batch_shared else threads
     even = n / (inner_threads * _part(n, tile.columns, inner_threads))  # columns cost each
     share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)

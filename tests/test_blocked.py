@@ -223,6 +223,24 @@ def test_threads_share_staged_rows_nearly_evenly(runs: int, threads: int, staged
     assert stores == {"staged" if staged else "runs"}
 
 
+@pytest.mark.parametrize(
+    ("items", "threads", "alone"), [(4, 2, 1), (2, 2, 1), (3, 2, 0), (9, 2, 1)]
+)
+def test_threads_share_items_of_a_batch_if_evenly(items: int, threads: int, alone: bool) -> None:
+    m, n, k = 22, 50, 400
+    dims = (
+        Dimension(DimType.C, items, (m * k, n * k, m * n)),
+        Dimension(DimType.M, m, (k, 0, n)),
+        Dimension(DimType.N, n, (0, k, 1)),
+        Dimension(DimType.K, k, (1, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, dims, Primitive.GEMM)
+    schedule = five_loops.blocked(op, TINY, threads, swapped=False)
+    shared = [s.axis for _, s in schedule.steps() if isinstance(s, Loop) and s.exec == "shared"]
+    assert (shared == ["C0"]) == alone and ("C0" in shared) == alone
+
+
 def rows_times(m: int, n: int, k: int, apart: int, dtype: str = "float32") -> TensorOp:
     """C = A B, with rows of B as the vector side, and rows of A so far apart."""
     dims = (
