@@ -8,7 +8,6 @@ explicit `TensorOperation` and everything too small for cache blocks run this wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
@@ -33,6 +32,7 @@ from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
+from tensorop.tuples import NamedTuple
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
@@ -40,6 +40,7 @@ LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well e
 EVEN = 8  # rows for each thread, of which one more or less makes no difference
 LONG_PART = 256  # elements of a row for each thread
 LINES = 64  # elements that are whole lines, whatever they are
+UNEVEN = 0.85  # of the team's time that is work in shared loops: below, the kernel is cut as well
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -57,20 +58,21 @@ def nest(
     paired : bool
         The PRIM dimensions are rows and vectors of a stream kernel, chosen before.
     threads : int
-        Of a team for which the axes of a stream kernel are cut, if there are fewer shares.
+        Of a team for which an axis of the kernel is cut, if SHARED loops leave it idle.
     """
     op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
-    swapped, product = False, is_product(op)
-    if product:
+    swapped, space = False, prod([d.size for d in op.dimensions if d.exec == ExecType.SHARED])
+    team = threads if busy(space, threads) < UNEVEN else 1
+    if is_product(op):
         if vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
-        axes, body, note = _matrix_product(op, machine)
+        axes, body, note, cut = _matrix_product(op, machine, team)
     else:
         op = op if paired else _two_prims(op, machine)
         if op.main in CONTRACTIONS and _exchanges(op, machine):
             op, swapped = exchange(op), True
-        axes, body, note = _stream(op, machine)
+        axes, body, note, cut = _stream(op, machine, team)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
     around, innermost = outer, [d for d in loops[-1:] if d.exec == ExecType.SEQ]
@@ -80,13 +82,10 @@ def nest(
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
     notes = (note,)
     every = (*outer, *axes)
-    cut = None if product or shares >= threads else _longest_kept(axes, body, threads)
     if cut is not None:
-        whole = LINES if cut.name == "X" else 1
-        part = ceiling(ceiling(cut.size, threads), whole) * whole
-        body = (Loop(cut.name, part, ExecType.SHARED, _within(body, cut.name, part)),)
-        shares = ceiling(cut.size, part)
-        notes = (f"{note}; {cut.name} in parts of {part}, one a thread",)
+        body = (Loop(cut.axis, cut.part, ExecType.SHARED, _within(body, cut.axis, cut.part)),)
+        shares = min(threads, space * ceiling(cut.size, cut.part))
+        notes = (f"{note}; {cut.axis} in parts of {cut.part}, one a thread",)
     return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
 
 
@@ -96,25 +95,59 @@ def is_product(op: TensorOp) -> bool:
     return op.main in CONTRACTIONS and {DimType.M, DimType.N, DimType.K} <= kinds
 
 
-def _longest_kept(axes: tuple[Axis, ...], body: tuple[Step, ...], threads: int) -> Axis | None:
+class _Body(NamedTuple):
+    """A kernel's axes, the steps that call it, a note, and what threads share of the axes."""
+
+    axes: tuple[Axis, ...]
+    steps: tuple[Step, ...]
+    note: str
+    cut: _Cut | None
+
+
+class _Cut(NamedTuple):
+    """Which axis of a kernel threads share, of what size, in parts of how many elements."""
+
+    axis: str
+    size: int
+    part: int
+
+
+def _cut(axis: str, size: int, threads: int, whole: int = 1) -> _Cut:
+    """In a part for each thread, of whole groups of so many elements."""
+    return _Cut(axis, size, ceiling(ceiling(size, threads), whole) * whole)
+
+
+def _longest_side(axes: tuple[Axis, ...], panels: tuple[int, int], threads: int) -> _Cut | None:
+    """The longer side of a product, if that leaves all threads as much, or else the side that does
+    so better. Sides are cut into whole panels; None if both are short."""
+    if threads == 1:
+        return None
+    sides = zip(axes[:2], panels, strict=True)
+    cuts = [_cut(axis.name, tabled_part(axis).size, threads, panel) for axis, panel in sides]
+    long = sorted((c for c in cuts if c.part < c.size >= 2 * threads), key=lambda c: -c.size)
+
+    def busy_part(c: _Cut) -> float:
+        """Of the team's time, if parts take as long as they are."""
+        return c.size / (c.part * threads)
+
+    even = (c for c in long if busy_part(c) >= BALANCED)
+    return next(even, max(long, key=busy_part, default=None))
+
+
+def _longest_kept(axes: tuple[Axis, Axis], kernel: StreamKernel, threads: int) -> _Cut | None:
     """The axis of a stream kernel that is cut for a team: its rows if there are enough, or else,
     unless the kernel takes whole rows, their elements, or else rows of which there are few, but as
     many for each; None if that is nothing."""
     x, y = axes
+    if threads == 1:
+        return None
     if y.type != DimType.K and y.size >= EVEN * threads:
-        return y
-    whole = any(kernel.joined or kernel.width for kernel in _kernels(body))
+        return _cut(y.name, y.size, threads)
+    whole = kernel.joined or kernel.width
     if x.type != DimType.K and x.size >= LONG_PART * threads and not whole:
-        return x
-    return y if y.type != DimType.K and busy(y.size, threads) >= BALANCED else None
-
-
-def _kernels(body: tuple[Step, ...]) -> Iterator[StreamKernel]:
-    for step in body:
-        if isinstance(step, Loop):
-            yield from _kernels(step.body)
-        elif isinstance(step, Call):
-            yield step.kernel
+        return _cut(x.name, x.size, threads, LINES)
+    even = y.type != DimType.K and busy(y.size, threads) >= BALANCED
+    return _cut(y.name, y.size, threads) if even else None
 
 
 def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:
@@ -153,9 +186,7 @@ def _absorbed(op: TensorOp) -> TensorOp:
     return op.with_dimensions((*loops[:-1], innermost._replace(exec=ExecType.PRIM), *prim))
 
 
-def _matrix_product(
-    op: TensorOp, machine: Machine
-) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+def _matrix_product(op: TensorOp, machine: Machine, threads: int) -> _Body:
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     summed = [d for d in prim if d.type == DimType.K]
@@ -169,8 +200,8 @@ def _matrix_product(
     tile = choose_tile(target, kind, *sizes, batch_reduce=reduces, masked=masked)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(target)
     if direct:
-        return _direct(op, (m, n, summed), tile, rows, store, machine, masked=masked)
-    return _packed(op, (m, n, summed), tile, rows, store, kind, machine)
+        return _direct(op, (m, n, summed), tile, rows, store, machine, threads, masked=masked)
+    return _packed(op, (m, n, summed), tile, rows, store, kind, machine, threads)
 
 
 def _direct(
@@ -180,9 +211,10 @@ def _direct(
     rows: int,
     store: Store,
     machine: Machine,
+    threads: int,
     *,
     masked: bool,
-) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+) -> _Body:
     m, n, summed = dims
     axes = [Axis("M", DimType.M, (m,)), Axis("N", DimType.N, (n,))]
     axes += [
@@ -211,8 +243,12 @@ def _direct(
     steps: tuple[Step, ...] = (call,)
     kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))
-    mc, kc = (m.size, k.size) if reduces else blocks(m, n, k, kind.size, machine)
-    m_size, n_size = (tabled_part(axis).size for axis in axes[:2])  # of a window
+    cut = _longest_side(tuple(axes), (rows, 1), threads)
+    m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
+    mc, kc = (m.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
+    m_size, n_size = (  # of a thread's part of a window
+        min(d.size, tabled_part(axis).size) for d, axis in zip((m_part, n_part), axes, strict=False)
+    )
     # So that a call does not last, it has few columns, and, if need be, only a part of the sum.
     work, brc = call_work(machine, kind) // max(mc, rows // tile.vectors), 1
     if reduces:
@@ -232,7 +268,7 @@ def _direct(
         steps = (Loop("M", balanced(m_size, mc, rows), ExecType.SEQ, steps),)
     name = "brgemm" if reduces else "gemm"
     steps = _touched(op, call, ("M", "N"), steps)
-    return tuple(axes), steps, f"{name} straight from the operands"
+    return _Body(tuple(axes), steps, f"{name} straight from the operands", cut)
 
 
 def _packed(
@@ -243,7 +279,8 @@ def _packed(
     store: Store,
     kind: Element,
     machine: Machine,
-) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+    threads: int,
+) -> _Body:
     m, n, summed = dims
     axes = (
         Axis("M", DimType.M, (m,)),
@@ -269,10 +306,11 @@ def _packed(
     kc = k if kind.half else balanced(k, machine.l1 // 2 // (tile.columns * kind.size), 4)
     if kc < k:
         steps = (Loop("K", kc, ExecType.SEQ, steps),)
-    return axes, steps, "gemm from packed blocks: M is not consecutive in in0"
+    cut = _longest_side(axes, (rows, tile.columns), threads)
+    return _Body(axes, steps, "gemm from packed blocks: M is not consecutive in in0", cut)
 
 
-def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Step, ...], str]:
+def _stream(op: TensorOp, machine: Machine, threads: int) -> _Body:
     """Elementwise operations, reductions, and products that are no matrix product."""
     outer, inner = _stream_order(op)
     x, y = (
@@ -294,7 +332,8 @@ def _stream(op: TensorOp, machine: Machine) -> tuple[tuple[Axis, ...], tuple[Ste
     if x.size > columns:
         steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
-    return (x, y), steps, f"{op.main} streaming {label}{', past the caches' if past else ''}"
+    note = f"{op.main} streaming {label}{', past the caches' if past else ''}"
+    return _Body((x, y), steps, note, _longest_kept((x, y), call.kernel, threads))
 
 
 def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:

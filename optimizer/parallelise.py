@@ -5,9 +5,9 @@ outermost M, N and C loops are SHARED, as many as give every thread its share. S
 neighbours: they form one flat space of iterations, cut into contiguous balanced shares.
 
 K is never shared: two threads would add to the same element of `out`. That takes private partial
-sums and a sum of those in fixed order, which is another pair of operations; `needs_partial_sums`
-says where only that would occupy the team. The number of shares depends on the sizes and on
-`threads` alone, so that the same setting gives the same bits in every run."""
+sums and a sum of those in fixed order, which is another pair of operations (`divide.py`). The
+number of shares depends on the sizes and on `threads` alone, so that the same setting gives the
+same bits in every run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ BALANCED = 0.9  # a thread may idle this much short of the whole region
 
 
 class ParallelResult(NamedTuple):
-    """A `PassResult`, the number of shares (1: nothing is shared), and whether splitting K into
-    private partial sums would give more."""
+    """A `PassResult`, and the number of shares (1: nothing is shared)."""
 
     op: TensorOp
     note: str
     shares: int = 1
-    needs_partial_sums: bool = False
 
 
 def parallelise(op: TensorOp, threads: int) -> ParallelResult:
@@ -49,17 +47,13 @@ def parallelise(op: TensorOp, threads: int) -> ParallelResult:
     shared = [d.executed(ExecType.SHARED) for d in plain[first : first + count]]
     op = op.with_dimensions((*plain[:first], *shared, *plain[first + count :]))
     shares = min(space, threads)
-    has_k = any(d.type == DimType.K and d.size > 1 for d in plain)
-    partial = shares < threads and has_k
     if threads == 1:
         note = "one thread: nothing to share"
     elif count:
         note = f"shared {listing(shared)}: {space} iterations in {shares} shares"
     else:
         note = "no M, N or C loop to share"
-    if partial:
-        note += f"; {threads} threads only by splitting K into private partial sums"
-    return ParallelResult(op, note, shares, partial)
+    return ParallelResult(op, note, shares)
 
 
 def _choose(dimensions: list[Dimension], threads: int) -> tuple[int, int, int]:

@@ -37,13 +37,12 @@ from tensorop.optimizer.nest import is_product, nest
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange, orient
-from tensorop.optimizer.parallelise import parallelise
+from tensorop.optimizer.parallelise import BALANCED, busy, parallelise
 from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regime import Regime, choose_alike
 from tensorop.optimizer.reorder import reorder, reordered_of
 from tensorop.optimizer.result import Passes
-from tensorop.optimizer.split import split_size
 from tensorop.optimizer.tiny import tiny_of, tiny_products
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.transfer import sharers
@@ -182,7 +181,7 @@ def _scheduled(
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:
     """Cut a dimension of a matrix product's kernel in two where the loops alone give no thread its
-    share."""
+    share, and equal parts do."""
     loops = prod(d.size for d in op.dimensions if _shares(d))
     if threads == 1 or loops >= threads or not is_product(op):
         return op
@@ -190,10 +189,11 @@ def _splittable(op: TensorOp, threads: int) -> TensorOp:
     longest = max(kept, key=lambda d: d.size, default=None)
     if longest is None or longest.size < 2 * threads:
         return op
-    parts = split_size(longest.size, 1, longest.size // threads)
-    if not parts.exact or parts.outer > 4 * threads:
+    counts = (n for n in range(threads, 4 * threads + 1) if longest.size % n == 0)
+    count = next((n for n in counts if busy(n, threads) >= BALANCED), 0)
+    if not count:
         return op
-    outer, inner = longest.cut(parts.kernel)
+    outer, inner = longest.cut(longest.size // count)
     rest = [inner if d is longest else d for d in op.dimensions]
     return op.with_dimensions((outer.executed(ExecType.SEQ), *rest))
 

@@ -7,17 +7,20 @@ import pytest
 
 import tensorop
 from tensorop import plan_store
-from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
-from tensorop.optimizer import nest, transfer
+from tensorop.optimizer import nest, transfer, window
 from tensorop.optimizer.joined import NARROW
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.parallelise import busy
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
 from tests.random_einsums import check, draw
 from tests.strategies import numpy_dtype
+from tests.test_batch_kernel import laid_out
+from tests.test_blocked import TINY, does_the_same
 
 
 def test_vectors_lie_along_most_tensors_where_memory_is_the_bound() -> None:
@@ -179,6 +182,55 @@ def test_axes_of_a_stream_are_cut_for_a_team(
             schedule.verify()
             assert (schedule.shares > 1) == shared
         np.testing.assert_array_equal(plan(*arrays), expected)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "float16"])
+def test_sides_of_a_product_are_cut_for_a_team(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes that no number of threads divides, in windows too, beside a shared loop."""
+    monkeypatch.setattr(window, "LONGEST", 400)
+    T, rng, cut = DimType, np.random.default_rng(threads), set()
+    for i in range(40):
+        kinds = [T.M, T.N, T.K, *([T.K] if i % 3 == 0 else []), *([T.C] if i % 4 == 0 else [])]
+        sizes = [int(rng.choice((1, 3, 7, 31, 61, 97, 499))), int(rng.choice((1, 5, 13, 37, 211)))]
+        sizes += [int(rng.integers(2, 20)) for _ in kinds[2:]]
+        orders = [rng.permutation(len(kinds)).tolist() for _ in range(3)]
+        if i % 2:  # straight from the operands, in0 or in1 being the vector side
+            for tensor in (i // 2 % 2, 2):
+                orders[tensor].sort(key=lambda x: x != i // 2 % 2)
+        op, buffers = laid_out(rng, dtype, kinds, sizes, orders)
+        how = {T.C: ExecType.SHARED}
+        dims = [d.executed(how.get(d.type, ExecType.PRIM)) for d in op.dimensions]
+        op = op.with_dimensions(tuple(sorted(dims, key=lambda d: d.type != T.C)))
+        shared = op.size_of(T.C)
+        schedule = nest.nest(op, TINY, min(shared, threads), threads=threads)
+        if busy(shared, threads) < nest.UNEVEN and max(sizes[:2]) == 499:
+            assert schedule.shares > 1
+        loops = [s for _, s in schedule.steps() if isinstance(s, Loop)]
+        cut |= {s.axis for s in loops if s.exec == ExecType.SHARED}
+        does_the_same(op, schedule, buffers, threads)
+    assert {"M", "N"} <= cut
+
+
+def test_parts_of_a_product_are_even_or_the_most_even() -> None:
+    def parts(m: int, n: int, threads: int = 2) -> str:
+        dims = (
+            Dimension(DimType.M, m, (1, 0, 1), ExecType.PRIM),
+            Dimension(DimType.N, n, (0, 8, m), ExecType.PRIM),
+            Dimension(DimType.K, 8, (m, 1, 0), ExecType.PRIM),
+        )
+        tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+        schedule = nest.nest(TensorOp(tensors, dims, Primitive.GEMM), TINY, 1, threads=threads)
+        return schedule.notes[0].partition("; ")[2]
+
+    lanes = TINY.lanes("float32")
+    even = int(parts(1000, 9).split()[4].strip(","))
+    assert parts(1000, 9).startswith("M") and 500 <= even < 556 and even % lanes == 0
+    assert parts(9, 101) == "N in parts of 51, one a thread"
+    assert parts(3 * lanes + 1, 40).startswith("N in parts of 20")  # M is longer, but uneven
+    assert parts(3, 3) == ""
 
 
 @pytest.mark.parametrize("lines", [1, 64])
