@@ -50,9 +50,10 @@ class Node:
                        without an axis, or ANEW: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
         run the body
-    On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks at the call
-    record's CANCEL word (non-zero: leave) and, on the thread that owns the call, at the clock (see
-    CallRecord).
+    The first iteration is number BEGIN, except in the chain of a REGION, whose shares say where
+    they begin. On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks
+    at the call record's CANCEL word (non-zero: leave) and, on the thread that owns the call, at the
+    clock (see CallRecord).
 
     CALL: kernel(descriptor, frame) if WHEN holds.
 
@@ -90,6 +91,7 @@ class Node:
     FIRST_MOVE = 9
     MAX_MOVES = 7
     ANEW = 30  # LOOP: 1 where START stays as it is: positions are counted anew in every block
+    BEGIN = 31  # LOOP: number of the first iteration
     WORDS = 32
 
 

@@ -25,7 +25,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import WORD as WORD_BYTES
 from tensorop.jit.abi import CallRecord, Frame, Node
-from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Integer, Value
+from tensorop.jit.builder import INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.records import cell, copy_words, function, null, return_if, words
 from tensorop.jit.slots import AxisSlot, NodeKind, Role, When
 from tensorop.jit.target import Target
@@ -85,7 +85,7 @@ class _Cells(NamedTuple):
 
 @contextmanager
 def _iterations(
-    code: Code, node: Value, frame: Value, extent: Value, first: Integer, stop: Value
+    code: Code, node: Value, frame: Value, extent: Value, first: Value, stop: Value
 ) -> Iterator[Value]:
     """The iterations of a LOOP from number `first` up to element `stop`: the frame set for each,
     and restored after them. Yields the number of the iteration."""
@@ -103,7 +103,7 @@ def _iterations(
     moves = _Moves(code, node, frame, entry)
     moves.remember()
     origin = code.builder.select(counts, was_start, code.int(0))
-    with code.reduce(stop, [_value(code, first)], code.mul(first, block), block) as loop:
+    with code.reduce(stop, [first], code.mul(first, block), block) as loop:
         element, (number,) = loop.index, loop.values
         due = code.equal(code.builder.and_(number, between), 0)
         with code.when(code.builder.and_(polls, due)):
@@ -122,10 +122,6 @@ def _iterations(
     for address, value in zip(cells.all(), before, strict=True):
         code.store(value, address, WORD_BYTES)
     moves.undo()
-
-
-def _value(code: Code, value: Integer) -> Value:
-    return code.int(value) if isinstance(value, int) else value
 
 
 class _Moves:
@@ -183,7 +179,7 @@ def _emit_run(module: ir.Module, target: Target) -> None:
             extent, child = _extent(code, node, frame), code.pointer(node, Node.CHILD)
             # Most loops run hot around a single kernel: that one is called without a recursion.
             kernel, descriptor, alone = _only_kernel(code, child)
-            every = _iterations(code, node, frame, extent, 0, extent)
+            every = _iterations(code, node, frame, extent, code.word(node, Node.BEGIN), extent)
             with every, code.either(alone) as (leaf, body):
                 with leaf:
                     code.call_address(kernel, VOID, [descriptor, frame])

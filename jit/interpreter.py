@@ -63,7 +63,8 @@ def _loop(node: Words, frame: Words) -> None:
     origin = before[start] if counts else 0
     stop = Node.FIRST_MOVE + _MOVE_WORDS * node[Node.MOVES]
     moves = [node[at : at + _MOVE_WORDS] for at in range(Node.FIRST_MOVE, stop, _MOVE_WORDS)]
-    for number, element in enumerate(range(0, extent, block)):
+    begin = node[Node.BEGIN]
+    for number, element in enumerate(range(begin * block, extent, block), begin):
         if axis >= 0:
             frame[size] = min(block, extent - element)
         if counts:

@@ -12,11 +12,11 @@ from math import prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.transfer import bytes_of, sharers
 from tensorop.tuples import NamedTuple
 
-LEAST_POINTS = 4_000_000  # multiply-adds from which on parts pay; LEAST_BYTES: of what is read once
-LEAST_BYTES = 1 << 22
+LEAST_POINTS = 4_000_000  # multiply-adds from which on parts pay; LEAST_BYTES: that are read
+LEAST_BYTES = 1 << 20
 PARTS = 4  # for a thread, or as many as leave no rest
 REST = 8  # the part of a dimension, one in so many, that may be left
 SHORT_PIECE = 4096  # bytes in a row that are too few to jump after them
@@ -33,9 +33,9 @@ NARROW = 5  # rows or columns below which reading bounds it: threads share the o
 class Divided(NamedTuple):
     """A sum as operations of its parts.
 
-    main: into `partial`, dense, the part outermost. rest: what does not fill a part, added to the
-    first part's; its operands begin `offsets` elements further. total: of the parts, into out.
-    size: elements of `partial`.
+    main: into `partial`, dense, the part outermost. rest: what does not fill a part, which is one
+    more; its operands begin `offsets` elements further. total: of the parts, into out. size:
+    elements of `partial`.
     """
 
     main: TensorOp
@@ -66,17 +66,18 @@ def divide(op: TensorOp, threads: int) -> Divided | None:
     steps = tuple(length * s for s in whole.strides[:-1])
     parts = Dimension(DimType.C, count, (*steps, size), name="part")
     rest = op.with_dimensions(tuple(part(left))) if left else None
+    places = count + (rest is not None)
     totals = [
-        Dimension(DimType.K, count, (size, 0), name="part"),
+        Dimension(DimType.K, places, (size, 0), name="part"),
         *(Dimension(DimType.C, d.size, (dense[id(d)], d.strides[-1]), name=d.name) for d in kept),
     ]
     tensors = (Tensor("in0", op.dtype), Tensor("out", op.dtype))
     return Divided(
         op.with_dimensions((parts, *part(length))),
         rest,
-        tuple(count * step for step in steps),
+        tuple(count * step for step in (*steps, size)),
         TensorOp(tensors, tuple(totals), Primitive.SUM),
-        size * count,
+        size * places,
     )
 
 
@@ -85,6 +86,7 @@ def cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
     None where the sum had better stay whole."""
     plain = op.first_touch == op.last_touch == Primitive.NONE and not element(op.dtype).half
     sums = op.main in CONTRACTIONS or op.main == Primitive.SUM
+    threads = sharers(op, threads)
     if threads == 1 or not (plain and sums and is_large(op)):
         return None
     found = _longest_pieces(op, threads)
@@ -102,18 +104,22 @@ def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
         return next((n for n in whole if d.size % n == 0), least)
 
     def reaches(d: Dimension) -> dict[int, int]:
-        """How far a part reaches, by the operands that have the dimension."""
-        return {t: d.size // least * abs(s) for t, s in enumerate(d.strides[:-1]) if s}
+        """How far a part reaches, about, by the operands that have the dimension."""
+        length = max(1, d.size // least)
+        return {t: length * abs(s) for t, s in enumerate(d.strides[:-1]) if s}
 
     def pieces(d: Dimension) -> float:
         return sum([bytes_of(op, t) / reach for t, reach in reaches(d).items()])
 
-    long = [d for d in op.of_type(DimType.K) if d.size >= 2 * least]
+    def divides(d: Dimension) -> bool:
+        return d.size >= 2 * least or (_is_narrow(op) and d.size % count(d) == 0)
+
+    long = [d for d in op.of_type(DimType.K) if divides(d)]
     best = min([d for d in long if d.size % count(d) * REST <= d.size], key=pieces, default=None)
     if best is None:
         return None
     large = max(reaches(best), key=lambda t: bytes_of(op, t))
-    if _reads_once(op) and reaches(best)[large] * element(op.dtype).size < SHORT_PIECE:
+    if _is_narrow(op) and reaches(best)[large] * element(op.dtype).size < SHORT_PIECE:
         return None
     return best, count(best)
 
@@ -122,6 +128,7 @@ def _keeps_few(op: TensorOp, threads: int, whole: Dimension) -> bool:
     """Whether threads that share what is kept would have too little each, or share its lines."""
     m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
     few = min(m, n) < NARROW and m * n * batch < SHORT_ROW * threads
+    few = few and (_reads_once(op) or _is_long(op))
     if few and _lies_inside(op, whole, threads):
         return True
     if batch >= threads:
@@ -151,10 +158,19 @@ def _lies_inside(op: TensorOp, whole: Dimension, threads: int) -> bool:
 
 def is_large(op: TensorOp) -> bool:
     """Whether a sum takes so long that the calls of its parts do not show."""
-    if prod([d.size for d in op.dimensions]) >= LEAST_POINTS:
+    if _is_long(op):
         return True
     read = sum(bytes_of(op, t) for t in range(op.out))
-    return read >= LEAST_BYTES and _reads_once(op)
+    return read >= LEAST_BYTES and _is_narrow(op)
+
+
+def _is_narrow(op: TensorOp) -> bool:
+    """Whether reading bounds it."""
+    return min(op.size_of(DimType.M), op.size_of(DimType.N)) < NARROW
+
+
+def _is_long(op: TensorOp) -> bool:
+    return prod([d.size for d in op.dimensions]) >= LEAST_POINTS
 
 
 def _dense(kept: list[Dimension]) -> dict[int, int]:

@@ -99,7 +99,15 @@ class _Binder(StagedWords):
 
     def body(self, following: int = 0) -> int:
         """Write the schedule: a reference to its first node. Another one follows on its last."""
-        return self._body(self.schedule.body, dict(self.sizes), False, following)
+        if not self.further:
+            return self._body(self.schedule.body, dict(self.sizes), False, following)
+        words = np.zeros(Node.WORDS, np.int64)  # the second iteration, which has moved on
+        words[Node.KIND], words[Node.AXIS], words[Node.NEXT] = NodeKind.LOOP, -1, following
+        words[Node.BEGIN], words[Node.EXTENT], words[Node.BLOCK] = 1, 2, 1
+        words[Node.CHILD] = self._body(self.schedule.body, dict(self.sizes), False)
+        moves = zip(self.slots, self.further, strict=True)
+        self._set_moves(words, [(int(slot), step, 0) for slot, step in moves])
+        return self.image.keep(words)
 
     def framed(self, others: Words, following: int) -> int:
         """The same, where the frame has the sizes of another schedule: loops of one step, one

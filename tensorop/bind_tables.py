@@ -59,10 +59,14 @@ class Panels(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A schedule, and the slots of the frame that its tensors are in, each input's and out's."""
+    """A schedule, and the slots of the frame that its tensors are in, each input's and out's.
+
+    further: how many bytes further than where a slot says each of them begins; none: no bytes.
+    """
 
     schedule: Schedule
     slots: tuple[Slot, ...]
+    further: tuple[int, ...] = ()
 
     @staticmethod
     def alone(schedule: Schedule) -> Part:
@@ -76,7 +80,7 @@ class ScheduleTables:
     def __init__(self, part: Part, target: Target, image: Image) -> None:
         schedule = part.schedule
         self.schedule, self.target, self.op = schedule, target, schedule.op
-        self.image, self.slots = image, part.slots
+        self.image, self.slots, self.further = image, part.slots, part.further
         self.steps = [step for _, step in schedule.steps()]
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}

@@ -1,7 +1,7 @@
 """A sum whose parts threads share: partial results, then their sum (`optimizer/divide.py`).
 
-Where nothing is left over, both are linked into a single plan (`LinkedSum`), so that a warm call is
-one call of generated code; `DividedSum` runs them from Python, and is what that is tested against.
+All are linked into a single plan (`LinkedSum`), so that a warm call is one call of generated code;
+`DividedSum` runs them from Python, and is what that is tested against.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.bind_tables import TEMPORARIES, Part
+from tensorop.bind_tables import OPERANDS, TEMPORARIES, Part
 from tensorop.executable import Stage
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.slots import Slot
-from tensorop.linked import chained, link, room, scheduled
+from tensorop.linked import chained, link, placed, room, scheduled
 from tensorop.memory import vector
 from tensorop.optimizer.divide import Divided
 from tensorop.optimizer.machine import Machine
@@ -42,10 +42,9 @@ class LinkedSum:
         self._scaled: Runnable | None = None
 
     @staticmethod
-    def may_link(divided: Divided, main: Realigned, machine: Machine) -> bool:
+    def may_link(main: Realigned, machine: Machine) -> bool:
         """Whether there are no more parts than fit a plan."""
-        fits = not main.orders or (len(main.orders) == 1 and main.links(machine))
-        return divided.rest is None and fits
+        return not main.orders or (len(main.orders) == 1 and main.links(machine))
 
     @property
     def scaled(self) -> Runnable:
@@ -69,7 +68,12 @@ class LinkedSum:
         return self
 
     def _linked(self, threads: int) -> list[Part]:
+        divided, size = self._divided, element(self._divided.main.dtype).size
         parts = link(self._main, threads, out=_PARTIAL, free=(_COPY,))
+        if divided.rest is not None:
+            slots = (*OPERANDS[: divided.rest.out], _PARTIAL)
+            further = [size * offset for offset in divided.offsets]
+            parts.append(placed(scheduled(divided.rest, threads), slots, further))
         total = scheduled(self._divided.total, threads)
         return [*parts, Part(total, (_PARTIAL, Slot.OUT))]
 
@@ -104,6 +108,6 @@ class DividedSum:
         partial = vector(self._bytes, _BYTE)
         self._main.run((*inputs, partial))
         if self._rest is not None:
-            further = [address(x) + offset for x, offset in zip(inputs, self._offsets, strict=True)]
-            self._rest.run((*further, partial), 1, 1)
+            operands = zip((*inputs, partial), self._offsets, strict=True)
+            self._rest.run([address(x) + offset for x, offset in operands])
         self._total.run((partial, out), alpha, beta)

@@ -8,7 +8,7 @@ plan, and a warm call is one call of generated code. `Realigned.links` says what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tensorop.bind import bind_chain
 from tensorop.bind_tables import OPERANDS, TEMPORARIES, Part
@@ -92,11 +92,17 @@ def link(
     copies = {t: scheduled(parts.copy(t), threads, MODEL) for t in temporary}
     linked = [Part(copy, (own[t], temporary[t])) for t, copy in copies.items() if t != op.out]
     main = scheduled(parts.main(), threads, choice)
-    *inputs, written = [temporary.get(t, slot) for t, slot in own.items()]
-    linked.append(Part(main, (*(reversed(inputs) if main.swapped else inputs), written)))
+    linked.append(placed(main, [temporary.get(t, slot) for t, slot in own.items()]))
     if op.out in copies:
-        linked.append(Part(copies[op.out], (written, out)))
+        linked.append(Part(copies[op.out], (temporary[op.out], out)))
     return linked
+
+
+def placed(schedule: Schedule, slots: Sequence[Slot], further: Sequence[int] = ()) -> Part:
+    """The part of an operation whose tensors are in slots, so many bytes further than these say."""
+    if not schedule.swapped:
+        return Part(schedule, tuple(slots), tuple(further))
+    return Part(schedule, (slots[1], slots[0], *slots[2:]), (*further[1::-1], *further[2:]))
 
 
 def room(parts: Realigned, free: tuple[Slot, ...] = TEMPORARIES) -> dict[Slot, int]:

@@ -40,6 +40,7 @@ class Loop:
     kloop: bool = False
     poll: bool = False
     anew: bool = False
+    begin: int = 0
     moves: tuple[Move, ...] = ()
 
 
@@ -102,6 +103,7 @@ class Words:
             node[Node.AXIS], node[Node.EXTENT] = step.axis, step.extent
             node[Node.BLOCK], node[Node.KLOOP] = step.block, step.kloop
             node[Node.POLL], node[Node.ANEW] = step.poll, step.anew
+            node[Node.BEGIN] = step.begin
             self.moves(node, step.moves)
         else:
             node[Node.KIND] = NodeKind.REGION
@@ -199,7 +201,7 @@ def interpret(steps: tuple[Step, ...], frame: list[int]) -> Iterator[tuple[int, 
             if flag[step.when]:
                 yield (*frame[: ROW - 1], step.name)
         elif isinstance(step, Loop):
-            for number in range(_count(step, frame)):
+            for number in range(step.begin, _count(step, frame)):
                 inside = _iteration(step, frame, number)
                 assert inside is not None
                 yield from interpret(step.body, inside)

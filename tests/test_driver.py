@@ -57,6 +57,7 @@ def loops(body: st.SearchStrategy[tuple[Step, ...]]) -> st.SearchStrategy[Loop]:
         kloop=st.booleans(),
         poll=st.booleans(),
         anew=st.booleans(),
+        begin=st.sampled_from((0, 0, 1, 3)),
         moves=moves,
     ).map(from_frame)
 
