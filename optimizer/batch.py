@@ -18,6 +18,7 @@ from math import prod
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import LONGEST, WIDEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
 from tensorop.optimizer.lanes import Lanes, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
@@ -28,6 +29,7 @@ from tensorop.tuples import NamedTuple
 
 LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the items go in parts
 RUN = 9
+SHORTEST = 0.75  # of a block that threads share: one that is shorter leaves one of them idle
 
 
 class BatchBlocks(NamedTuple):
@@ -68,25 +70,27 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     period = found.dimensions[-1].size if found.repeated is not None else 0
     kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1, period)
     blocks = blocks_of(op, lane, machine)
-    along, bm, bn = blocks.x, balanced(m.size, blocks.m, rows), balanced(n.size, blocks.n, columns)
-    items = op.size_of(DimType.C) // lane.size
-    if not blocks.whole:  # products, which threads then share too
-        beside = prod([d.size for d in others if d.type in (DimType.M, DimType.N)])
-        items *= beside * ceiling(m.size, bm) * ceiling(n.size, bn)
-    regions = items * ceiling(lane.size, along)
+    # Threads share whole items, or else products too, but not the lines of out that these lie in.
+    line = LINE // element(op.dtype).size
+    kept = [axis for axis in axes if axis.type in (DimType.M, DimType.N)]
+    near = [a for a in kept if blocks.whole or abs(a.dimensions[0].strides[op.out]) < line]
+    apart = [a for a in kept if a not in near]
+    even = threads > 1 and not blocks.whole
+    bm = part_of(m.size, blocks.m, rows, even=even)
+    bn = part_of(n.size, blocks.n, columns, even=even)
+    items = op.size_of(DimType.C) // lane.size * prod([a.size for a in apart])
+    items *= 1 if blocks.whole else ceiling(m.size, bm) * ceiling(n.size, bn)
+    along, regions = blocks.x, items * ceiling(lane.size, blocks.x)
     if regions < 4 * threads and busy(regions, threads) < BALANCED:
         part = lane.size * items // (4 * threads)
         along = min(along, balanced(lane.size, part, machine.lanes(op.dtype)))
     most = max(rows, call_work(machine, element(op.dtype)) // (blocks.n * k.size * along))
-    sides = [
-        ("M", balanced(m.size, min(blocks.m, most), rows)),
-        ("N", bn),
-        *((axis.name, 1) for axis in axes if axis.type in (DimType.M, DimType.N)),
-    ]
+    sides = [("M", part_of(m.size, min(blocks.m, most), rows, even=even)), ("N", bn)]
     summed = [("K", longest_sum(element(op.dtype), k.size))]
     summed += [(axis.name, 1) for axis in axes if axis.type == DimType.K]
     batch = [(axis.name, 1) for axis in axes if axis.type == DimType.C]
-    inside, outside = (sides, batch) if blocks.whole else ([], sides + batch)
+    inside = [*(sides if blocks.whole else ()), *((axis.name, 1) for axis in near)]
+    outside = [*(() if blocks.whole else sides), *((axis.name, 1) for axis in apart), *batch]
     body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
     sizes = {axis.name: axis.size for axis in (*axes, m, n, k, x)}
     for name, block in summed + inside:
@@ -99,6 +103,14 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
             body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)
     note = f"batch: vectors along {lane.name or 'C'}, {along} at a time, tile {rows}x{columns}"
     return Schedule(op, (*axes[::-1], m, n, k, x), body, shares=threads, notes=(note,))
+
+
+def part_of(size: int, largest: int, tile: int, *, even: bool) -> int:
+    """A block of a side: whole tiles. even: threads share them, so that the last one may not be
+    much shorter."""
+    block = balanced(size, largest, tile)
+    last = size % block or block
+    return balanced(size, largest, 1) if even and last < block * SHORTEST else block
 
 
 def tile_for(found: Lanes, sizes: tuple[int, int], machine: Machine) -> tuple[int, int]:
