@@ -3,7 +3,8 @@
 SEQ and SHARED dimensions become loops in the order given, PRIM dimensions the axes of one kernel
 call, with first and last touch around it. Kernels that need consecutive addresses along M get them
 from the operands where these have them, else from panels packed right before the call. Both the
-explicit `TensorOperation` and everything too small for cache blocks run this way.
+explicit `TensorOperation` and everything too small for cache blocks run this way. For a team that
+its SHARED loops leave idle, an axis of the kernel becomes one too, in a part for each thread.
 """
 
 from __future__ import annotations

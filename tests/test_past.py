@@ -159,7 +159,7 @@ def test_parts_of_runs_are_not_stored_by_way_of_a_stage(monkeypatch: pytest.Monk
     op = staged_case((1, 1, 1, 400, 272, 7), "int16", 0)
     uneven = staged_case((1, 1, 30, 400, 100, 32), "float64", 0)
     machine = TINY._replace(l2=1 << 20)
-    schedules = [five_loops.blocked(uneven, machine, threads, False) for threads in (1, 2)]
+    schedules = [five_loops.blocked(uneven, machine, threads, False) for threads in (1, 4)]
     schedules.append(five_loops.blocked(op, machine, 1, False))
     monkeypatch.setattr(window, "LONGEST", 1 << 8)
     monkeypatch.setattr(window, "LEAST", 1 << 7)
