@@ -26,7 +26,8 @@ def spread(
     operations that are no product it is in1."""
     if op.main not in CONTRACTIONS | BINARY or rows is None or inner is None:
         return None
-    if inner.size > JOINED or DimType.K in (rows.type, inner.type):
+    several = 1 < inner.size <= JOINED and rows.size > 1
+    if not several or DimType.K in (rows.type, inner.type):
         return None
     if not _end_to_end(inner, rows, op.out):
         return None

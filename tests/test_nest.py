@@ -184,6 +184,20 @@ def test_axes_of_a_stream_are_cut_for_a_team(
         np.testing.assert_array_equal(plan(*arrays), expected)
 
 
+@pytest.mark.parametrize(("rows", "elements"), [(1, 1), (1, 5), (5, 1), (5, 3)])
+@pytest.mark.parametrize("main", [Primitive.ADD, Primitive.GEMM])
+def test_a_single_row_is_joined_to_none(rows: int, elements: int, main: Primitive) -> None:
+    dims = (
+        Dimension(DimType.C, rows, (elements, 0, elements), ExecType.PRIM),
+        Dimension(DimType.C, elements, (1, 0, 1), ExecType.PRIM),
+    )
+    op = TensorOp(tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, main)
+    schedule = nest.nest(op, TINY, 1)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    assert not call.kernel.joined or rows > 1 < elements
+    does_the_same(op, schedule, [np.arange(1.0, 16, dtype="f4") for _ in range(3)], 1)
+
+
 @pytest.mark.parametrize("threads", [2, 3, 5])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "float16"])
 def test_sides_of_a_product_are_cut_for_a_team(
