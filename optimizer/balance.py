@@ -7,6 +7,7 @@ from tensorop.optimizer.machine import Machine
 
 CALL_VECTORS = 20_000_000  # multiply-adds of vectors in one kernel call: some 10 ms
 CALL_SCALARS = 5_000_000  # the same without vectors
+SHORTEST = 0.75  # of a block that threads share, in which nobody waits for the others for long
 LONGEST_SUM = 2048  # terms of a sum that are added one after the other
 
 
@@ -21,8 +22,23 @@ def balanced(size: int, largest: int, multiple: int) -> int:
     largest = max(multiple, largest // multiple * multiple)
     if size <= largest:
         return size
-    count = -(-size // largest)
-    return ceiling(ceiling(size, count), multiple) * multiple
+    return share_of(size, ceiling(size, largest), multiple)
+
+
+def share_of(size: int, threads: int, multiple: int = 1) -> int:
+    """What each of so many threads gets of an axis, the last ones perhaps less: a multiple of
+    `multiple`, or all of it."""
+    return min(size, ceiling(ceiling(size, threads), multiple) * multiple)
+
+
+def without_rest(size: int, largest: int, multiple: int) -> int:
+    """As `balanced`, for blocks that threads share: no multiple where one block covers everything
+    without, or the last one would be so short that one of them is idle."""
+    if size <= largest:
+        return size
+    block = balanced(size, largest, multiple)
+    last = size % block or block
+    return block if last >= SHORTEST * block else share_of(size, ceiling(size, block))
 
 
 def call_work(machine: Machine, kind: Element, together: int = 1) -> int:

@@ -19,7 +19,7 @@ from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.batch_abi import LONGEST, WIDEST, BatchAccess, BatchKernel, tile_of
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
-from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
+from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum, without_rest
 from tensorop.optimizer.lanes import Lanes, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.parallelise import BALANCED, busy
@@ -29,7 +29,6 @@ from tensorop.tuples import NamedTuple
 
 LEAST = 2  # vectors of the batch in a block of whole items; RUN: where the items go in parts
 RUN = 9
-SHORTEST = 0.75  # of a block that threads share: one that is shorter leaves one of them idle
 
 
 class BatchBlocks(NamedTuple):
@@ -75,9 +74,8 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     kept = [axis for axis in axes if axis.type in (DimType.M, DimType.N)]
     near = [a for a in kept if blocks.whole or abs(a.dimensions[0].strides[op.out]) < line]
     apart = [a for a in kept if a not in near]
-    even = threads > 1 and not blocks.whole
-    bm = part_of(m.size, blocks.m, rows, even=even)
-    bn = part_of(n.size, blocks.n, columns, even=even)
+    cut = without_rest if threads > 1 and not blocks.whole else balanced
+    bm, bn = cut(m.size, blocks.m, rows), cut(n.size, blocks.n, columns)
     items = op.size_of(DimType.C) // lane.size * prod([a.size for a in apart])
     items *= 1 if blocks.whole else ceiling(m.size, bm) * ceiling(n.size, bn)
     along, regions = blocks.x, items * ceiling(lane.size, blocks.x)
@@ -85,7 +83,7 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         part = lane.size * items // (4 * threads)
         along = min(along, balanced(lane.size, part, machine.lanes(op.dtype)))
     most = max(rows, call_work(machine, element(op.dtype)) // (blocks.n * k.size * along))
-    sides = [("M", part_of(m.size, min(blocks.m, most), rows, even=even)), ("N", bn)]
+    sides = [("M", cut(m.size, min(blocks.m, most), rows)), ("N", bn)]
     summed = [("K", longest_sum(element(op.dtype), k.size))]
     summed += [(axis.name, 1) for axis in axes if axis.type == DimType.K]
     batch = [(axis.name, 1) for axis in axes if axis.type == DimType.C]
@@ -103,14 +101,6 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
             body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)
     note = f"batch: vectors along {lane.name or 'C'}, {along} at a time, tile {rows}x{columns}"
     return Schedule(op, (*axes[::-1], m, n, k, x), body, shares=threads, notes=(note,))
-
-
-def part_of(size: int, largest: int, tile: int, *, even: bool) -> int:
-    """A block of a side: whole tiles. even: threads share them, so that the last one may not be
-    much shorter."""
-    block = balanced(size, largest, tile)
-    last = size % block or block
-    return balanced(size, largest, 1) if even and last < block * SHORTEST else block
 
 
 def tile_for(found: Lanes, sizes: tuple[int, int], machine: Machine) -> tuple[int, int]:

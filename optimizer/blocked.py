@@ -39,7 +39,7 @@ from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_far, is_slow
-from tensorop.optimizer.balance import balanced, ceiling
+from tensorop.optimizer.balance import balanced, ceiling, share_of
 from tensorop.optimizer.blocks import Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.digits import has_tile
@@ -188,13 +188,13 @@ def blocked(
     items = prod([a.size for a in batch])
     batch_shared = threads > 1 and (items >= 4 * threads or busy(items, threads) >= BALANCED)
     inner_threads = 1 if batch_shared else threads
-    even = n / (inner_threads * _part(n, tile.columns, inner_threads))  # columns cost each
+    even = n / (inner_threads * share_of(n, inner_threads, tile.columns))  # columns cost each
     share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)
     if even >= BALANCED and _written_by_n(op, (m_axis, n_axis, k_axis), tile, machine):
         share_m = False
     parts = (
-        _part(m, rows, inner_threads) if share_m else m,
-        n if share_m else _part(n, tile.columns, inner_threads),
+        share_of(m, inner_threads, rows) if share_m else m,
+        n if share_m else share_of(n, inner_threads, tile.columns),
     )
     inputs = inputs_in_groups(op, machine, (m_axis, n_axis), k_axis)
     together = kind.accumulator.size // element(inputs[0]).size if inputs else 1
@@ -430,11 +430,6 @@ def _written_by_n(
 
 def _mostly_writes(op: TensorOp) -> bool:
     return bytes_of(op, op.out) >= WRITTEN * (bytes_of(op, IN0) + bytes_of(op, IN1))
-
-
-def _part(size: int, lanes: int, threads: int) -> int:
-    """What one thread gets of an axis: whole panels."""
-    return min(size, ceiling(ceiling(size, lanes), threads) * lanes)
 
 
 def _alone(

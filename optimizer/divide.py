@@ -127,9 +127,9 @@ def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
 def _keeps_few(op: TensorOp, threads: int, whole: Dimension) -> bool:
     """Whether threads that share what is kept would have too little each, or share its lines."""
     m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
-    few = min(m, n) < NARROW and m * n * batch < SHORT_ROW * threads
-    few = few and (_reads_once(op) or _is_long(op))
-    if few and _lies_inside(op, whole, threads):
+    worth = _reads_once(op) or (_is_narrow(op) and _is_long(op))
+    few = m * n * batch < SHORT_ROW * threads
+    if worth and few and _lies_inside(op, whole, threads):
         return True
     if batch >= threads:
         return False

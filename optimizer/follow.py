@@ -19,7 +19,7 @@ from math import prod
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.parallelise import BALANCED, busy
+from tensorop.optimizer.parallelise import BALANCED, busy, even_count
 from tensorop.optimizer.result import PassResult, describe, listing
 from tensorop.optimizer.transfer import bytes_of
 
@@ -133,8 +133,7 @@ def _in_pieces(
         for d in others
     )
     alone = [d for d in dimensions if d.exec == ExecType.SHARED] == [shared]
-    counts = (n for n in range(threads, shared.size // 2 + 1) if shared.size % n == 0)
-    count = next((n for n in counts if busy(n, threads) >= BALANCED), 0)
+    count = even_count(shared.size, threads, shared.size // 2)
     if not (around and alone and count):
         return dimensions
     outer, inner = shared.cut(shared.size // count)

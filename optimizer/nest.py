@@ -19,7 +19,7 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies, together
-from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum
+from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum, share_of
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
@@ -113,18 +113,14 @@ class _Cut(NamedTuple):
     part: int
 
 
-def _cut(axis: str, size: int, threads: int, whole: int = 1) -> _Cut:
-    """In a part for each thread, of whole groups of so many elements."""
-    return _Cut(axis, size, ceiling(ceiling(size, threads), whole) * whole)
-
-
 def _longest_side(axes: tuple[Axis, ...], panels: tuple[int, int], threads: int) -> _Cut | None:
     """The longer side of a product, if that leaves all threads as much, or else the side that does
     so better. Sides are cut into whole panels; None if both are short."""
     if threads == 1:
         return None
     sides = zip(axes[:2], panels, strict=True)
-    cuts = [_cut(axis.name, tabled_part(axis).size, threads, panel) for axis, panel in sides]
+    sizes = [(axis.name, tabled_part(axis).size, panel) for axis, panel in sides]
+    cuts = [_Cut(name, size, share_of(size, threads, panel)) for name, size, panel in sizes]
     long = sorted((c for c in cuts if c.part < c.size >= 2 * threads), key=lambda c: -c.size)
 
     def busy_part(c: _Cut) -> float:
@@ -142,13 +138,13 @@ def _longest_kept(axes: tuple[Axis, Axis], kernel: StreamKernel, threads: int) -
     x, y = axes
     if threads == 1:
         return None
+    rows = _Cut(y.name, y.size, share_of(y.size, threads))
     if y.type != DimType.K and y.size >= EVEN * threads:
-        return _cut(y.name, y.size, threads)
+        return rows
     whole = kernel.joined or kernel.width
     if x.type != DimType.K and x.size >= LONG_PART * threads and not whole:
-        return _cut(x.name, x.size, threads, LINES)
-    even = y.type != DimType.K and busy(y.size, threads) >= BALANCED
-    return _cut(y.name, y.size, threads) if even else None
+        return _Cut(x.name, x.size, share_of(x.size, threads, LINES))
+    return rows if y.type != DimType.K and busy(y.size, threads) >= BALANCED else None
 
 
 def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:
@@ -246,7 +242,7 @@ def _direct(
     longest = longest_sum(kind, prod(d.size for d in summed))
     cut = _longest_side(tuple(axes), (rows, 1), threads)
     m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
-    mc, kc = (m.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
+    mc, kc = (m_part.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
     m_size, n_size = (  # of a thread's part of a window
         min(d.size, tabled_part(axis).size) for d, axis in zip((m_part, n_part), axes, strict=False)
     )

@@ -70,6 +70,12 @@ def _choose(dimensions: list[Dimension], threads: int) -> tuple[int, int, int]:
     return (first, count, space) if space > 1 else (0, 0, 1)
 
 
+def even_count(size: int, threads: int, most: int) -> int:
+    """The fewest equal parts of a dimension that keep a team busy, at most so many; 0: none do."""
+    counts = (n for n in range(threads, most + 1) if size % n == 0)
+    return next((n for n in counts if busy(n, threads) >= BALANCED), 0)
+
+
 def busy(space: int, threads: int) -> float:
     """The part of the team's time that is work, when `space` equal iterations are shared."""
     return space / (-(-space // threads) * threads)

@@ -37,7 +37,7 @@ from tensorop.optimizer.nest import is_product, nest
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.order import order
 from tensorop.optimizer.orient import exchange, orient
-from tensorop.optimizer.parallelise import BALANCED, busy, parallelise
+from tensorop.optimizer.parallelise import even_count, parallelise
 from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regime import Regime, choose_alike
@@ -181,16 +181,13 @@ def _scheduled(
 
 def _splittable(op: TensorOp, threads: int) -> TensorOp:
     """Cut a dimension of a matrix product's kernel in two where the loops alone give no thread its
-    share, and equal parts do."""
+    share, and equal parts do: the register tile then fits a part. Others are cut in the nest."""
     loops = prod(d.size for d in op.dimensions if _shares(d))
     if threads == 1 or loops >= threads or not is_product(op):
         return op
     kept = [d for d in op.dimensions if d.exec == ExecType.PRIM and d.type != DimType.K]
-    longest = max(kept, key=lambda d: d.size, default=None)
-    if longest is None or longest.size < 2 * threads:
-        return op
-    counts = (n for n in range(threads, 4 * threads + 1) if longest.size % n == 0)
-    count = next((n for n in counts if busy(n, threads) >= BALANCED), 0)
+    longest = max(kept, key=lambda d: d.size)
+    count = even_count(longest.size, threads, min(longest.size // 2, 4 * threads))
     if not count:
         return op
     outer, inner = longest.cut(longest.size // count)

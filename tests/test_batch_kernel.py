@@ -35,7 +35,7 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
-from tensorop.optimizer.batch import batched, part_of, tile_for
+from tensorop.optimizer.batch import batched, tile_for
 from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.lanes import as_batch, lane_dimension, lanes_of
 from tensorop.optimizer.machine import Machine
@@ -269,13 +269,6 @@ def test_threads_share_no_lines() -> None:
     how = {s.axis: s.exec for _, s in schedule.steps() if isinstance(s, Loop)}
     (beside,) = [a.name for a in schedule.axes if a.type == T.N and a.size == 2]
     assert how[beside] == ExecType.SEQ and ExecType.SHARED in how.values()
-
-
-def test_threads_share_sides_evenly() -> None:
-    assert part_of(9, 8, 4, even=False) == 8
-    assert part_of(9, 8, 4, even=True) == 5
-    assert part_of(15, 8, 4, even=True) == 8  # and 7
-    assert part_of(7, 8, 4, even=True) == 7
 
 
 def test_what_comes_from_memory_is_read_few_times() -> None:

@@ -426,14 +426,19 @@ def test_lead_keeps_the_meaning(case: Case, identified: bool, threads: int) -> N
     assert sorted(map(str, result.op.dimensions)) == sorted(map(str, op.dimensions))
 
 
-def test_threads_lead_along_the_large_input_in_memory() -> None:
+def sums_of_rows() -> TensorOp:
+    """Loops a, b and c over a large in0, which lies in the order c, b, a, around its rows."""
     op = contraction(
         ("C", 16, (8, 1, 8)),
         ("M", 4, (128, 0, 128)),
         ("K", 5, (512, 16, 0)),
         ("M", 8, (1, 0, 1)),
     )
-    op = op.with_dimensions((*op.dimensions[:3], op.dimensions[3].executed(E.PRIM)))
+    return op.with_dimensions((*op.dimensions[:3], op.dimensions[3].executed(E.PRIM)))
+
+
+def test_threads_lead_along_the_large_input_in_memory() -> None:
+    op = sums_of_rows()
 
     def names(threads: int, machine: Machine = TINY) -> str:
         return "".join(d.name for d in lead(op, machine, threads).op.dimensions)
@@ -446,13 +451,7 @@ def test_threads_lead_along_the_large_input_in_memory() -> None:
 
 
 def test_follow_goes_along_with_the_large_input_while_out_stays_in_the_cache() -> None:
-    op = contraction(
-        ("C", 16, (8, 1, 8)),
-        ("M", 4, (128, 0, 128)),
-        ("K", 5, (512, 16, 0)),
-        ("M", 8, (1, 0, 1)),
-    )
-    op = op.with_dimensions((*op.dimensions[:3], op.dimensions[3].executed(E.PRIM)))
+    op = sums_of_rows()
     roomy = TINY._replace(l2=2 * 512 * 4)  # half of it holds all of out
     assert [d.name for d in follow(op, roomy).op.dimensions] == ["c", "b", "a", "d"]
     tight = roomy._replace(l2=roomy.l2 - 8)
