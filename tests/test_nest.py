@@ -19,7 +19,7 @@ from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
 from tests.random_einsums import check, draw
 from tests.strategies import numpy_dtype
-from tests.test_batch_kernel import laid_out
+from tests.test_batch_schedules import laid_out
 from tests.test_blocked import TINY, does_the_same
 
 
