@@ -8,7 +8,8 @@
 
 Every matrix is used up while it is in the cache: its rows are read again for every tile of columns.
 Where that would leave too little of the batch for a run of whole lines, the loops over M and N,
-which then goes in blocks, lie outside that over X.
+and over blocks of the kernel's, are SHARED ones outside that over X, but for dimensions that lie
+within a line of out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ RUN = 9
 
 class BatchBlocks(NamedTuple):
     """How much of the batch at a time, and of the kernel's M and N. whole: the loops over M and N
-    lie inside that over the batch; else outside, since an item is too large."""
+    lie inside that over the batch; else, since an item is too large, outside but for short steps in
+    out."""
 
     x: int
     m: int

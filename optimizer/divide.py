@@ -112,6 +112,8 @@ def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
         return sum([bytes_of(op, t) / reach for t, reach in reaches(d).items()])
 
     def divides(d: Dimension) -> bool:
+        if not any(d.strides[:-1]):  # the same numbers again and again: nothing is read in parts
+            return False
         return d.size >= 2 * least or (_is_narrow(op) and d.size % count(d) == 0)
 
     long = [d for d in op.of_type(DimType.K) if divides(d)]

@@ -6,10 +6,10 @@ every jump costs the hardware's prefetching, and lines and pages whose rest is n
 every jump to a short row of an input that only memory holds; and where a loop that the large input
 does not have is outside, all of it is read again. So out come the loops in the order in which that
 input lies, those that it does not have innermost, and K loops among them, as far out as what of out
-is inside them stays in half of L2. SHARED loops, and those around them, stay where they are; but of
-one with short rows inside K loops of an input in memory, no more is shared than keeps the team
-busy, so that a thread goes through its part once. The sum of an element keeps its order unless two
-K loops change places.
+is inside them stays in half of L2. SHARED loops, and those around them, stay where `lead` has put
+them; but of one with short rows inside K loops of an input in memory, no more is shared than keeps
+the team busy, so that a thread goes through its part once. The sum of an element keeps its order
+unless two K loops change places.
 """
 
 from __future__ import annotations

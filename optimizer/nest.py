@@ -64,7 +64,7 @@ def nest(
     op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     swapped, space = False, prod([d.size for d in op.dimensions if d.exec == ExecType.SHARED])
-    team = threads if busy(space, threads) < UNEVEN else 1
+    team = _Team(threads, space) if busy(space, threads) < UNEVEN else _Team(1, 1)
     if is_product(op):
         if vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
@@ -73,7 +73,7 @@ def nest(
         op = op if paired else _two_prims(op, machine)
         if op.main in CONTRACTIONS and _exchanges(op, machine):
             op, swapped = exchange(op), True
-        axes, body, note, cut = _stream(op, machine, team)
+        axes, body, note, cut = _stream(op, machine, team.threads)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
     around, innermost = outer, [d for d in loops[-1:] if d.exec == ExecType.SEQ]
@@ -86,7 +86,7 @@ def nest(
     if cut is not None:
         body = (Loop(cut.axis, cut.part, ExecType.SHARED, _within(body, cut.axis, cut.part)),)
         shares = min(threads, space * ceiling(cut.size, cut.part))
-        notes = (f"{note}; {cut.axis} in parts of {cut.part}, one a thread",)
+        notes = (f"{note}; {cut.axis} in parts of {cut.part}, shared",)
     return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
 
 
@@ -105,6 +105,19 @@ class _Body(NamedTuple):
     cut: _Cut | None
 
 
+class _Team(NamedTuple):
+    """Threads that may share an axis of a kernel, and iterations of the loops that they share
+    around it."""
+
+    threads: int
+    space: int
+
+    def busy(self, cut: _Cut) -> float:
+        """The part of its time that is work, if the thread with the most has whole parts."""
+        parts = ceiling(self.space * ceiling(cut.size, cut.part), self.threads)
+        return self.space * cut.size / (cut.part * parts * self.threads)
+
+
 class _Cut(NamedTuple):
     """Which axis of a kernel threads share, of what size, in parts of how many elements."""
 
@@ -113,22 +126,29 @@ class _Cut(NamedTuple):
     part: int
 
 
-def _longest_side(axes: tuple[Axis, ...], panels: tuple[int, int], threads: int) -> _Cut | None:
+def _longest_side(
+    op: TensorOp, axes: tuple[Axis, ...], panels: tuple[int, int], team: _Team
+) -> _Cut | None:
     """The longer side of a product, if that leaves all threads as much, or else the side that does
-    so better. Sides are cut into whole panels; None if both are short."""
-    if threads == 1:
+    so better. Sides are cut into whole panels; None if both are short, or threads have as much work
+    without. Not with touches apart: these begin where out does, and not where a part does, which
+    the kernel finds in its tables."""
+    threads = team.threads
+    if threads == 1 or _touches_apart(op):
         return None
     sides = zip(axes[:2], panels, strict=True)
     sizes = [(axis.name, tabled_part(axis).size, panel) for axis, panel in sides]
     cuts = [_Cut(name, size, share_of(size, threads, panel)) for name, size, panel in sizes]
     long = sorted((c for c in cuts if c.part < c.size >= 2 * threads), key=lambda c: -c.size)
+    even = (c for c in long if team.busy(c) >= BALANCED)
+    best = next(even, max(long, key=team.busy, default=None))
+    return best if best and team.busy(best) > busy(team.space, threads) else None
 
-    def busy_part(c: _Cut) -> float:
-        """Of the team's time, if parts take as long as they are."""
-        return c.size / (c.part * threads)
 
-    even = (c for c in long if busy_part(c) >= BALANCED)
-    return next(even, max(long, key=busy_part, default=None))
+def _touches_apart(op: TensorOp) -> bool:
+    """Whether a product has touches that its kernel does not do itself."""
+    last = op.last_touch != Primitive.NONE and epilogue_of(op) == "none"
+    return last or op.first_touch == Primitive.COPY
 
 
 def _longest_kept(axes: tuple[Axis, Axis], kernel: StreamKernel, threads: int) -> _Cut | None:
@@ -183,7 +203,7 @@ def _absorbed(op: TensorOp) -> TensorOp:
     return op.with_dimensions((*loops[:-1], innermost._replace(exec=ExecType.PRIM), *prim))
 
 
-def _matrix_product(op: TensorOp, machine: Machine, threads: int) -> _Body:
+def _matrix_product(op: TensorOp, machine: Machine, team: _Team) -> _Body:
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     summed = [d for d in prim if d.type == DimType.K]
@@ -197,8 +217,8 @@ def _matrix_product(op: TensorOp, machine: Machine, threads: int) -> _Body:
     tile = choose_tile(target, kind, *sizes, batch_reduce=reduces, masked=masked)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(target)
     if direct:
-        return _direct(op, (m, n, summed), tile, rows, store, machine, threads, masked=masked)
-    return _packed(op, (m, n, summed), tile, rows, store, kind, machine, threads)
+        return _direct(op, (m, n, summed), tile, rows, store, machine, team, masked=masked)
+    return _packed(op, (m, n, summed), tile, rows, store, kind, machine, team)
 
 
 def _direct(
@@ -208,7 +228,7 @@ def _direct(
     rows: int,
     store: Store,
     machine: Machine,
-    threads: int,
+    team: _Team,
     *,
     masked: bool,
 ) -> _Body:
@@ -240,7 +260,7 @@ def _direct(
     steps: tuple[Step, ...] = (call,)
     kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))
-    cut = _longest_side(tuple(axes), (rows, 1), threads)
+    cut = _longest_side(op, tuple(axes), (rows, 1), team)
     m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
     mc, kc = (m_part.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
     m_size, n_size = (  # of a thread's part of a window
@@ -276,7 +296,7 @@ def _packed(
     store: Store,
     kind: Element,
     machine: Machine,
-    threads: int,
+    team: _Team,
 ) -> _Body:
     m, n, summed = dims
     axes = (
@@ -303,7 +323,7 @@ def _packed(
     kc = k if kind.half else balanced(k, machine.l1 // 2 // (tile.columns * kind.size), 4)
     if kc < k:
         steps = (Loop("K", kc, ExecType.SEQ, steps),)
-    cut = _longest_side(axes, (rows, tile.columns), threads)
+    cut = _longest_side(op, axes, (rows, tile.columns), team)
     return _Body(axes, steps, "gemm from packed blocks: M is not consecutive in in0", cut)
 
 

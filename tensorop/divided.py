@@ -1,7 +1,8 @@
 """A sum whose parts threads share: partial results, then their sum (`optimizer/divide.py`).
 
-All are linked into a single plan (`LinkedSum`), so that a warm call is one call of generated code;
-`DividedSum` runs them from Python, and is what that is tested against.
+All are linked into a single plan (`LinkedSum`), so that a warm call is one call of generated code.
+`DividedSum` runs them from Python: with alpha or beta, and where they cannot be linked; and it is
+what the plan is tested against.
 """
 
 from __future__ import annotations

@@ -57,6 +57,27 @@ def test_divided_sums_are_right(spec: str, dtype: str) -> None:
         np.testing.assert_array_equal(out, 2 * exact + 3)
 
 
+@pytest.mark.parametrize("other", ["C", "K"])
+def test_what_does_not_move_in_an_operand_is_added_as_often(other: str) -> None:
+    """Nobody reads parts of a summed dimension without steps."""
+    few = np.arange(5, 12)
+    operation = tensorop.TensorOperation(
+        dtype="int64",
+        main="sum",
+        first_touch="none",
+        dim_types=("K", other),
+        sizes=(N, few.size),
+        strides_in0=(0, 1),
+        strides_out=(0, int(other == "C")),
+        optimize=True,
+        threads=2,
+    )
+    operation.setup()
+    out = np.ones(few.size if other == "C" else 1, np.int64)
+    operation.execute(few, None, out)
+    np.testing.assert_array_equal(out, 1 + N * (few if other == "C" else few.sum()))
+
+
 @pytest.mark.parametrize("threads", [2, 3, 7])
 @pytest.mark.parametrize(
     "spec", [s for s in CASES if s != "ijk,kji->"]

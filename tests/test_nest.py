@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import tensorop
 from tensorop import plan_store
@@ -229,8 +232,9 @@ def test_sides_of_a_product_are_cut_for_a_team(
 
 
 def test_parts_of_a_product_are_even_or_the_most_even() -> None:
-    def parts(m: int, n: int, threads: int = 2) -> str:
+    def parts(m: int, n: int, threads: int = 2, items: int = 1) -> str:
         dims = (
+            Dimension(DimType.C, items, (8 * m, 8 * n, m * n), ExecType.SHARED),
             Dimension(DimType.M, m, (1, 0, 1), ExecType.PRIM),
             Dimension(DimType.N, n, (0, 8, m), ExecType.PRIM),
             Dimension(DimType.K, 8, (m, 1, 0), ExecType.PRIM),
@@ -242,9 +246,57 @@ def test_parts_of_a_product_are_even_or_the_most_even() -> None:
     lanes = TINY.lanes("float32")
     even = int(parts(1000, 9).split()[4].strip(","))
     assert parts(1000, 9).startswith("M") and 500 <= even < 556 and even % lanes == 0
-    assert parts(9, 101) == "N in parts of 51, one a thread"
+    assert parts(9, 101) == "N in parts of 51, shared"
     assert parts(3 * lanes + 1, 40).startswith("N in parts of 20")  # M is longer, but uneven
     assert parts(3, 3) == ""
+    # Three items are two for one thread, and six parts three; but not if short parts are alone.
+    assert parts(9, 101, items=3) == "N in parts of 51, shared"
+    assert parts(6 * lanes + 1, 3, items=3) == ""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "steps",
+    [((1, 0, 251), (0, 89, 1)), ((89, 0, 1), (0, 1, 61)), ((89, 0, 1), (0, 89, 1))],
+)
+@pytest.mark.parametrize("first", ["zero", "none", "copy"])
+@pytest.mark.parametrize("last", ["none", "relu", "neg"])
+def test_every_part_of_a_product_is_touched(
+    last: str, first: str, steps: tuple[tuple[int, ...], tuple[int, ...]], threads: int
+) -> None:
+    """Once, whether the kernel does it or not."""
+    m, n, k = 251, 61, 89
+    rng = np.random.default_rng(threads)
+    a, b, out, bias = (
+        rng.integers(-4, 5, size).astype(np.float32) for size in (m * k, n * k, m * n, m * n)
+    )
+
+    def matrix(values: NDArray[Any], down: int, along: int, shape: tuple[int, int]) -> NDArray[Any]:
+        steps = [4 * down, 4 * along]
+        return np.lib.stride_tricks.as_strided(values, shape, steps)
+
+    expected = matrix(a, steps[0][0], steps[0][2], (m, k)) @ (
+        matrix(b, steps[1][2], steps[1][1], (k, n))
+    )
+    expected += {"zero": 0, "none": out.reshape(n, m).T, "copy": bias.reshape(n, m).T}[first]
+    if last != "none":
+        expected = {"relu": np.maximum(expected, 0), "neg": -expected}[last]
+    operation = tensorop.TensorOperation(
+        dtype="float32",
+        main="gemm",
+        first_touch=first,
+        last_touch=last,
+        dim_types=("M", "N", "K"),
+        sizes=(m, n, k),
+        strides_in0=steps[0],
+        strides_in1=steps[1],
+        strides_out=(1, m, 0),
+        optimize=True,
+        threads=threads,
+    )
+    operation.setup()
+    operation.execute(a, b, out, *([bias] if first == "copy" else []))
+    np.testing.assert_array_equal(out.reshape(n, m).T, expected)
 
 
 @pytest.mark.parametrize("lines", [1, 64])

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from tensorop import cache_clear, plan_store
 from tensorop.bounds import overlapping, reach
-from tensorop.ir import BINARY, UNARY, Dimension, DimType, ExecType, Primitive
+from tensorop.ir import BINARY, UNARY, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.operation import TensorOperation
+from tensorop.optimizer import transfer
 from tensorop.optimizer.identify import identify
 from tests import strategies
 from tests.strategies import Case, examples
@@ -165,11 +169,34 @@ def test_half_sums_are_rounded_once_whatever_their_loops() -> None:
 @given(strategies.cases(scalars=False, conjugates=False))
 def test_any_operation_as_written(case: Case) -> None:
     """Random operations, through the primitive that `identify` finds and by the optimizer."""
-    op = identify(case.op).op
+    check_operation(case, identify(case.op).op, optimize=False, threads=None)
+
+
+@pytest.fixture
+def always_shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """However little there is to do, threads share it; plans made meanwhile are not kept."""
+    monkeypatch.setattr(transfer, "SHARE_WORK", 1)
+    monkeypatch.setattr(transfer, "SHARE_BYTES", 1)
+    monkeypatch.setattr(plan_store, "_folder", lambda: None)
+    cache_clear()
+    yield
+    cache_clear()
+
+
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(strategies.cases(scalars=False, conjugates=False), st.sampled_from([2, 3, 5]))
+def test_any_operation_shared_by_threads(always_shared: None, case: Case, threads: int) -> None:
+    check_operation(case, case.op, optimize=True, threads=threads)
+
+
+def check_operation(case: Case, op: TensorOp, *, optimize: bool, threads: int | None) -> None:
+    """`op` is what the case has, perhaps with another primitive. It is optimized anyhow where it is
+    no whole product."""
     elementwise = op.main in UNARY or (len(op.tensors) == 3 and op.main in BINARY)
     complete = op.main not in ("gemm", "brgemm") or {"M", "N", "K"} <= {
         d.type for d in op.dimensions
     }
+    written = complete and bool(op.dimensions) and not optimize
     entries: dict[str, Any] = {
         f"strides_{t.role}": [d.strides[i] for d in op.dimensions] for i, t in enumerate(op.tensors)
     }
@@ -179,9 +206,10 @@ def test_any_operation_as_written(case: Case) -> None:
         first_touch=op.first_touch,
         last_touch=op.last_touch,
         dim_types=[d.type for d in op.dimensions],
-        exec_types=[d.exec for d in op.dimensions] if complete and op.dimensions else None,
+        exec_types=[d.exec for d in op.dimensions] if written else None,
         sizes=[d.size for d in op.dimensions],
-        optimize=not (complete and op.dimensions),
+        optimize=not written,
+        threads=threads,
         **entries,
     )
     fresh = case.fresh()
