@@ -41,9 +41,9 @@ def lanes_of(op: TensorOp, machine: Machine) -> Lanes:
     if items < 2 or lanes % lane.size or lane.strides != (1, 1, 1) or kind.parts > 1:
         return Lanes(op, (lane,), lane)
     for d in op.of_type(DimType.M) + op.of_type(DimType.N):
-        without = d.strides.index(0)
-        if d.size % items or {*d.strides} != {0, lane.size} or d.size == items:
+        if d.size % items or sorted(d.strides) != [0, lane.size, lane.size] or d.size == items:
             continue
+        without = d.strides.index(0)
         if op.reached(without) * kind.size > machine.l1 // 2:
             continue
         outer, inner = d.cut(items)

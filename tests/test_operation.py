@@ -523,6 +523,34 @@ def test_touches_where_a_sum_is_come_back_to(first: str, last: str, threads: int
 # ---------------------------------------------------------------- bounds
 
 
+@pytest.mark.parametrize("side", ["M", "N"])
+def test_a_side_that_moves_in_no_input(side: str) -> None:
+    """All its columns are alike; here they lie around a short batch, whose vectors they fill."""
+    rng = np.random.default_rng(0)
+    other = "N" if side == "M" else "M"
+    held, many = rng.integers(-4, 5, (2, 13, 12)).astype(np.float32)
+    steps = {"C": (1, 1, 1), side: (0, 0, 4), "K": (12, 12, 0)}
+    steps[other] = (0, 4, 256) if side == "M" else (4, 0, 256)
+    operation = TensorOperation(
+        dtype="float32",
+        main="gemm",
+        first_touch="zero",
+        dim_types=[other, "C", "K", side],
+        sizes=[3, 4, 13, 64],
+        optimize=True,
+        **{
+            f"strides_{role}": [steps[x][i] for x in (other, "C", "K", side)]
+            for i, role in enumerate(("in0", "in1", "out"))
+        },
+    )
+    out = np.ones(3 * 64 * 4, np.float32)
+    operation.execute(held, many, out)
+    a, b = (x.reshape(13, 3, 4) for x in (held, many))
+    small = np.einsum("kmc,kc->mc", *((b, a[:, 0]) if side == "M" else (a, b[:, 0])))
+    expected = np.broadcast_to(small[:, None], (3, 64, 4))
+    np.testing.assert_array_equal(out.reshape(3, 64, 4), expected)
+
+
 def test_overlapping() -> None:
     def dims(*pairs: tuple[int, int]) -> list[Dimension]:
         return [Dimension(DimType.C, n, (s, s)) for n, s in pairs]
