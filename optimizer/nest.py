@@ -465,11 +465,11 @@ def stream_call(
     if x.type == DimType.K:
         access[-1] = "reduced"
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
-    source = op.tensors[0].dtype if main == Primitive.CAST else None
+    source = op.tensors[op.out if tensors[0] == BIAS else tensors[0]].dtype
     kernel = stream_kernel(
         main.value,
         op.dtype,
-        source=source,
+        source=source if main == Primitive.CAST else None,
         in0=access[0],
         in1=access[1] if len(access) > 2 else None,
         out=access[-1],

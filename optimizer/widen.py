@@ -24,7 +24,7 @@ def widen(op: TensorOp) -> PassResult:
     Parameters
     ----------
     op : TensorOp
-        Fused. Only copies that convert and conjugate nothing become wider.
+        Fused. Only copies that convert, conjugate and compute nothing become wider.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def widen(op: TensorOp) -> PassResult:
     nothing = PassResult(op, "nothing to widen")
     if op.main != Primitive.COPY or op.tensors[0].dtype != op.dtype:
         return nothing
-    if any(tensor.conj for tensor in op.tensors):
+    if any(tensor.conj for tensor in op.tensors) or op.last_touch != Primitive.NONE:
         return nothing
     together = next((d for d in op.dimensions if d.strides == (1, 1)), None)
     if together is None or len(op.dimensions) < 3:

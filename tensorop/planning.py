@@ -34,7 +34,7 @@ from tensorop.schedule import Schedule
 from tensorop.threads import get_num_threads
 from tensorop.three_m import ThreeM
 from tensorop.three_m import is_for as is_three_m
-from tensorop.widened import Widened, cuts_sums
+from tensorop.widened import Widened, rounds_early
 
 RECENT = 64  # operations whose layout was asked for, and that are not planned yet
 COUNTS = (2, 4, 8, 16, 32, 64)  # threads: a sum that is divided among none of these never is
@@ -153,10 +153,10 @@ def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | 
 
 
 def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable:
-    """The executable of an explicit operation without optimisation; but a half-type sum is rounded
-    once, whatever its loops."""
+    """The executable of an explicit operation without optimisation; but a half-type result is
+    rounded once, whatever its loops."""
     planned = Planned(op, optimize=False)
-    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
+    if any(map(rounds_early, planned.schedules(threads or get_num_threads()))):
         return Widened(op.undecided(), lambda part: plan_for(part, threads))
     return Executable(op, threads, planned, plan_for)
 
@@ -232,7 +232,7 @@ def _as_it_lies(
     planner: Callable[[Planner], Planner] | None = None,
 ) -> Executable | Widened:
     threads, planned = threads_for(op, threads), Planned(op, choice=choice)
-    if any(map(cuts_sums, planned.schedules(threads or get_num_threads()))):
+    if any(map(rounds_early, planned.schedules(threads or get_num_threads()))):
         return Widened(op, lambda part: plan_for(part, threads))
     return Executable(op, threads, planned if planner is None else planner(planned), plan_for)
 

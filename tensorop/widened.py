@@ -1,8 +1,9 @@
-"""Half-type operations whose sum no single kernel call can hold, by way of float32.
+"""Half-type operations whose results no single kernel call can hold, by way of float32.
 
-A partial sum stored in a half type would be rounded once a block of K. Where a schedule cuts K (a
-sum over three or more strides that do not fuse, or over more elements than a window has), the
-operands are cast to dense float32, the operation runs in it, and its result is rounded once.
+A partial sum stored in a half type would be rounded once a block of K, and a result before its last
+touch, which reads it back. Where a schedule cuts K (a sum over three or more strides that do not
+fuse, or over more elements than a window has), or the last touch is a call of its own, the operands
+are cast to dense float32, the operation runs in it, and its result is rounded once.
 """
 
 from __future__ import annotations
@@ -12,27 +13,41 @@ from typing import Any
 
 import numpy as np
 
-from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.ir import (
+    TRANSCENDENTAL,
+    Dimension,
+    DimType,
+    ExecType,
+    Primitive,
+    Tensor,
+    TensorOp,
+)
 from tensorop.jit.elements import element
 from tensorop.memory import vector
 from tensorop.runnable import Operand, Plan
-from tensorop.schedule import Loop, Schedule
+from tensorop.schedule import Call, Loop, Schedule
 
 WIDE = "float32"
+COMPUTED = TRANSCENDENTAL | {Primitive.SQUARE, Primitive.SQRT, Primitive.RECIPROCAL}  # and rounded
 
 
-def cuts_sums(schedule: Schedule) -> bool:
-    """Whether a half-type result would be stored before its sum is complete."""
-    loops = (step for _, step in schedule.steps() if isinstance(step, Loop))
-    half = bool(element(schedule.op.dtype).half)
-    axes = ((schedule.axis(loop.axis), loop.block) for loop in loops)
-    return half and any(axis.type == DimType.K and block < axis.size for axis, block in axes)
+def rounds_early(schedule: Schedule) -> bool:
+    """Whether a half-type result would be stored before it is complete."""
+    if not element(schedule.op.dtype).half:
+        return False
+    steps = [step for _, step in schedule.steps()]
+    if schedule.op.last_touch in COMPUTED and any(
+        isinstance(step, Call) and step.when == "last" for step in steps
+    ):
+        return True
+    axes = [(schedule.axis(s.axis), s.block) for s in steps if isinstance(s, Loop)]
+    return any(axis.type == DimType.K and block < axis.size for axis, block in axes)
 
 
 class Widened:
     """An operation run in float32. `plan` makes executables of the casts and the operation."""
 
-    note = "in float32, through temporaries: no kernel call holds the whole of a sum"
+    note = "in float32, through temporaries: no kernel call holds a result until it is complete"
 
     def __init__(self, op: TensorOp, plan: Plan) -> None:
         self.op = op
@@ -53,7 +68,8 @@ class Widened:
             for d in op.dimensions
         )
         tensors = tuple(t._replace(dtype=WIDE) for t in op.tensors)
-        self._main = plan(op._replace(tensors=tensors, dimensions=wide))
+        main = Primitive.COPY if op.main == Primitive.CAST else op.main  # operands have been cast
+        self._main = plan(op._replace(tensors=tensors, dimensions=wide, main=main))
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:

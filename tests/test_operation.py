@@ -149,6 +149,80 @@ def test_cast_takes_two_dtypes() -> None:
     np.testing.assert_array_equal(out.reshape(4, 3), np.arange(12).reshape(3, 4).T)
 
 
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize("last", ["none", "cast", "square"])
+def test_last_touches_of_a_cast_are_of_its_result(last: str, optimize: bool) -> None:
+    for source, stored in (("float32", "int8"), ("float64", "float32"), ("int32", "float64")):
+        values, room = np.arange(1, 9).astype(source), np.full(24, 77, stored)
+        operation = TensorOperation(
+            dtype=(source, stored),
+            main="cast",
+            last_touch=last,
+            dim_types=["C"],
+            exec_types=["prim"],
+            sizes=[8],
+            strides_in0=[1],
+            strides_out=[1],
+            optimize=optimize,
+        )
+        operation.execute(values, None, room[8:16])
+        np.testing.assert_array_equal(room[8:16], values**2 if last == "square" else values)
+        assert np.all(room[:8] == 77) and np.all(room[16:] == 77)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex64"])
+@pytest.mark.parametrize("last", ["neg", "square", "none"])
+def test_copies_that_compute_move_numbers(last: str, dtype: str) -> None:
+    """Pairs that stay together are one wide element only where nothing is computed."""
+    values = (np.arange(512) % 11).astype(dtype)
+    out, expected = np.zeros(512, dtype), np.zeros(512, dtype)
+    operation = TensorOperation(
+        dtype=dtype,
+        main="copy",
+        last_touch=last,
+        dim_types="CCC",
+        sizes=[4, 8, 2],
+        strides_in0=[80, 8, 1],
+        strides_out=[40, 4, 1],
+        optimize=True,
+    )
+    operation.execute(values, None, out)
+    at = np.add.outer(np.arange(4), np.zeros(16, int)).ravel()
+    i, j = np.tile(np.repeat(np.arange(8), 2), 4), np.tile(np.arange(2), 32)
+    moved = values[80 * at + 8 * i + j]
+    expected[40 * at + 4 * i + j] = {"neg": -moved, "square": moved**2, "none": moved}[last]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize("main", ["gemm", "sum", "mul", "square"])
+def test_half_results_are_rounded_once_with_their_last_touch(main: str, optimize: bool) -> None:
+    """What would overflow before the root is taken does not."""
+    sizes, steps = {
+        "gemm": ((8, 1, 64), ([64, 0, 1], [0, 64, 1], [1, 1, 0])),
+        "sum": ((8, 64), ([64, 1], None, [1, 0])),
+    }.get(main, ((64,), ([1], [1] if main == "mul" else None, [1])))
+    kinds = {"gemm": "MNK", "sum": "CK"}.get(main, "C")
+    value = {"gemm": 60, "sum": 6000}.get(main, 300)
+    exact = {"gemm": 480, "sum": np.sqrt(64 * 6000)}.get(main, 300)
+    operation = TensorOperation(
+        dtype="float16",
+        main=main,
+        first_touch="zero" if main in ("gemm", "sum") else "none",
+        last_touch="sqrt",
+        dim_types=kinds,
+        exec_types=["prim"] * len(kinds),
+        sizes=sizes,
+        strides_in0=steps[0],
+        strides_in1=steps[1],
+        strides_out=steps[2],
+        optimize=optimize,
+    )
+    x, out = np.full(512, value, np.float16), np.zeros(64, np.float16)
+    operation.execute(x, x[:64] if steps[1] else None, out)
+    assert out[0] == np.float16(exact)
+
+
 def test_half_sums_are_rounded_once_whatever_their_loops() -> None:
     """Thirty times the same number, in fifteen calls of a kernel."""
     x, out = np.array([0.9116, 0], np.float16), np.zeros(1, np.float16)
