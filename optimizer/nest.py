@@ -19,15 +19,15 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies, together
-from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum, share_of
+from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.direct import blocks
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
@@ -38,10 +38,6 @@ from tensorop.tuples import NamedTuple
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well enough
-EVEN = 8  # rows for each thread, of which one more or less makes no difference
-LONG_PART = 256  # elements of a row for each thread
-LINES = 64  # elements that are whole lines, whatever they are
-UNEVEN = 0.85  # of the team's time that is work in shared loops: below, the kernel is cut as well
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -64,7 +60,7 @@ def nest(
     op = _absorbed(op)
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     swapped, space = False, prod([d.size for d in op.dimensions if d.exec == ExecType.SHARED])
-    team = _Team(threads, space) if busy(space, threads) < UNEVEN else _Team(1, 1)
+    team = Team(threads, space)
     if is_product(op):
         if vector_side(prim) == DimType.N:
             op, swapped = exchange(op), True
@@ -73,7 +69,7 @@ def nest(
         op = op if paired else _two_prims(op, machine)
         if op.main in CONTRACTIONS and _exchanges(op, machine):
             op, swapped = exchange(op), True
-        axes, body, note, cut = _stream(op, machine, team.threads)
+        axes, body, note, cut = _stream(op, machine, team)
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
     around, innermost = outer, [d for d in loops[-1:] if d.exec == ExecType.SEQ]
@@ -84,8 +80,7 @@ def nest(
     notes = (note,)
     every = (*outer, *axes)
     if cut is not None:
-        body = (Loop(cut.axis, cut.part, ExecType.SHARED, _within(body, cut.axis, cut.part)),)
-        shares = min(threads, space * ceiling(cut.size, cut.part))
+        body, shares = (cut.loop(body),), min(threads, space * cut.parts)
         notes = (f"{note}; {cut.axis} in parts of {cut.part}, shared",)
     return windowed(Schedule(op, every, body, shares=shares, swapped=swapped, notes=notes))
 
@@ -102,82 +97,7 @@ class _Body(NamedTuple):
     axes: tuple[Axis, ...]
     steps: tuple[Step, ...]
     note: str
-    cut: _Cut | None
-
-
-class _Team(NamedTuple):
-    """Threads that may share an axis of a kernel, and iterations of the loops that they share
-    around it."""
-
-    threads: int
-    space: int
-
-    def busy(self, cut: _Cut) -> float:
-        """The part of its time that is work, if the thread with the most has whole parts."""
-        parts = ceiling(self.space * ceiling(cut.size, cut.part), self.threads)
-        return self.space * cut.size / (cut.part * parts * self.threads)
-
-
-class _Cut(NamedTuple):
-    """Which axis of a kernel threads share, of what size, in parts of how many elements."""
-
-    axis: str
-    size: int
-    part: int
-
-
-def _longest_side(
-    op: TensorOp, axes: tuple[Axis, ...], panels: tuple[int, int], team: _Team
-) -> _Cut | None:
-    """The longer side of a product, if that leaves all threads as much, or else the side that does
-    so better. Sides are cut into whole panels; None if both are short, or threads have as much work
-    without. Not with touches apart: these begin where out does, and not where a part does, which
-    the kernel finds in its tables."""
-    threads = team.threads
-    if threads == 1 or _touches_apart(op):
-        return None
-    sides = zip(axes[:2], panels, strict=True)
-    sizes = [(axis.name, tabled_part(axis).size, panel) for axis, panel in sides]
-    cuts = [_Cut(name, size, share_of(size, threads, panel)) for name, size, panel in sizes]
-    long = sorted((c for c in cuts if c.part < c.size >= 2 * threads), key=lambda c: -c.size)
-    even = (c for c in long if team.busy(c) >= BALANCED)
-    best = next(even, max(long, key=team.busy, default=None))
-    return best if best and team.busy(best) > busy(team.space, threads) else None
-
-
-def _touches_apart(op: TensorOp) -> bool:
-    """Whether a product has touches that its kernel does not do itself."""
-    last = op.last_touch != Primitive.NONE and epilogue_of(op) == "none"
-    return last or op.first_touch == Primitive.COPY
-
-
-def _longest_kept(axes: tuple[Axis, Axis], kernel: StreamKernel, threads: int) -> _Cut | None:
-    """The axis of a stream kernel that is cut for a team: its rows if there are enough, or else,
-    unless the kernel takes whole rows, their elements, or else rows of which there are few, but as
-    many for each; None if that is nothing."""
-    x, y = axes
-    if threads == 1:
-        return None
-    rows = _Cut(y.name, y.size, share_of(y.size, threads))
-    if y.type != DimType.K and y.size >= EVEN * threads:
-        return rows
-    whole = kernel.joined or kernel.width
-    if x.type != DimType.K and x.size >= LONG_PART * threads and not whole:
-        return _Cut(x.name, x.size, share_of(x.size, threads, LINES))
-    return rows if y.type != DimType.K and busy(y.size, threads) >= BALANCED else None
-
-
-def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:
-    """A body in a block of an axis: without the loops whose blocks are as large."""
-    found: list[Step] = []
-    for step in body:
-        if not isinstance(step, Loop):
-            found.append(step)
-        elif step.axis == axis and step.block >= size:
-            found.extend(step.body)
-        else:
-            found.append(step._replace(body=_within(step.body, axis, size)))
-    return tuple(found)
+    cut: Cut | None
 
 
 def _going_on(axis: Axis, body: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -203,7 +123,7 @@ def _absorbed(op: TensorOp) -> TensorOp:
     return op.with_dimensions((*loops[:-1], innermost._replace(exec=ExecType.PRIM), *prim))
 
 
-def _matrix_product(op: TensorOp, machine: Machine, team: _Team) -> _Body:
+def _matrix_product(op: TensorOp, machine: Machine, team: Team) -> _Body:
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     m, n = (next(d for d in prim if d.type == t) for t in (DimType.M, DimType.N))
     summed = [d for d in prim if d.type == DimType.K]
@@ -228,7 +148,7 @@ def _direct(
     rows: int,
     store: Store,
     machine: Machine,
-    team: _Team,
+    team: Team,
     *,
     masked: bool,
 ) -> _Body:
@@ -260,7 +180,8 @@ def _direct(
     steps: tuple[Step, ...] = (call,)
     kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))
-    cut = _longest_side(op, tuple(axes), (rows, 1), team)
+    apart = any(_touches_apart(op, call))
+    cut = None if apart else longest_side(tuple(axes), (rows, 1), team)
     m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
     mc, kc = (m_part.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
     m_size, n_size = (  # of a thread's part of a window
@@ -296,7 +217,7 @@ def _packed(
     store: Store,
     kind: Element,
     machine: Machine,
-    team: _Team,
+    team: Team,
 ) -> _Body:
     m, n, summed = dims
     axes = (
@@ -323,11 +244,12 @@ def _packed(
     kc = k if kind.half else balanced(k, machine.l1 // 2 // (tile.columns * kind.size), 4)
     if kc < k:
         steps = (Loop("K", kc, ExecType.SEQ, steps),)
-    cut = _longest_side(op, axes, (rows, tile.columns), team)
+    apart = any(_touches_apart(op, call))
+    cut = None if apart else longest_side(axes, (rows, tile.columns), team)
     return _Body(axes, steps, "gemm from packed blocks: M is not consecutive in in0", cut)
 
 
-def _stream(op: TensorOp, machine: Machine, threads: int) -> _Body:
+def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     """Elementwise operations, reductions, and products that are no matrix product."""
     outer, inner = _stream_order(op)
     x, y = (
@@ -350,7 +272,7 @@ def _stream(op: TensorOp, machine: Machine, threads: int) -> _Body:
         steps = (Loop("X", balanced(x.size, columns, 64), ExecType.SEQ, steps),)
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     note = f"{op.main} streaming {label}{', past the caches' if past else ''}"
-    return _Body((x, y), steps, note, _longest_kept((x, y), call.kernel, threads))
+    return _Body((x, y), steps, note, longest_kept((x, y), call.kernel, team))
 
 
 def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
@@ -465,11 +387,10 @@ def stream_call(
     if x.type == DimType.K:
         access[-1] = "reduced"
     conj = [op.tensors[t].conj if t != BIAS else False for t in tensors[:-1]]
-    source = op.tensors[op.out if tensors[0] == BIAS else tensors[0]].dtype
     kernel = stream_kernel(
         main.value,
         op.dtype,
-        source=source if main == Primitive.CAST else None,
+        source=op.tensors[tensors[0]].dtype if main == Primitive.CAST else None,
         in0=access[0],
         in1=access[1] if len(access) > 2 else None,
         out=access[-1],
@@ -492,19 +413,25 @@ def _touched(
     its output block around it.
 
     A zero needs no step of its own: the first K block overwrites."""
-    before, after = op.first_touch, op.last_touch
-    if before != Primitive.COPY and after == Primitive.NONE:
+    first, last = _touches_apart(op, call)
+    if not (first or last):
         return body
     steps: list[Step] = []
     axes = _touch_axes(op, block)
-    if before == Primitive.COPY:
+    if first:
         steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
     steps.extend(body)
-    fused = getattr(call.kernel, "epilogue", "none") != "none"
-    if after != Primitive.NONE and not fused:
+    if last:
         plain = op._replace(tensors=tuple(t._replace(conj=False) for t in op.tensors))
-        steps.append(stream_call(plain, after, (op.out, op.out), axes, "last"))
+        steps.append(stream_call(plain, op.last_touch, (op.out, op.out), axes, "last"))
     return tuple(steps)
+
+
+def _touches_apart(op: TensorOp, call: Call) -> tuple[bool, bool]:
+    """Whether the first and the last touch are calls of their own. Where a product finds its part
+    of out in tables, they do not: they begin where out does, so that all of it is theirs."""
+    fused = getattr(call.kernel, "epilogue", "none") != "none"
+    return op.first_touch == Primitive.COPY, op.last_touch != Primitive.NONE and not fused
 
 
 def _touch_axes(op: TensorOp, block: tuple[str, str]) -> tuple[Axis, Axis]:

@@ -13,10 +13,9 @@ from tensorop import plan_store
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
-from tensorop.optimizer import nest, transfer, window
+from tensorop.optimizer import nest, shared_axis, transfer, window
 from tensorop.optimizer.joined import NARROW
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.parallelise import busy
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
@@ -223,7 +222,7 @@ def test_sides_of_a_product_are_cut_for_a_team(
         op = op.with_dimensions(tuple(sorted(dims, key=lambda d: d.type != T.C)))
         shared = op.size_of(T.C)
         schedule = nest.nest(op, TINY, min(shared, threads), threads=threads)
-        if busy(shared, threads) < nest.UNEVEN and max(sizes[:2]) == 499:
+        if shared_axis.Team(threads, shared).idle and max(sizes[:2]) == 499:
             assert schedule.shares > 1
         loops = [s for _, s in schedule.steps() if isinstance(s, Loop)]
         cut |= {s.axis for s in loops if s.exec == ExecType.SHARED}
@@ -305,9 +304,9 @@ def test_parts_of_any_length_are_right(lines: int, monkeypatch: pytest.MonkeyPat
     for module, name, least in (
         (transfer, "SHARE_WORK", 40),
         (transfer, "SHARE_BYTES", 32),
-        (nest, "EVEN", 1),
-        (nest, "LONG_PART", 2),
-        (nest, "LINES", lines),
+        (shared_axis, "EVEN", 1),
+        (shared_axis, "LONG_PART", 2),
+        (shared_axis, "LINES", lines),
     ):
         monkeypatch.setattr(module, name, least)
     monkeypatch.setattr(plan_store, "_folder", lambda: None)  # others know nothing of these plans
