@@ -117,8 +117,6 @@ def assert_right(
         grown = [x.map(lambda a: np.maximum(np.abs(a), 1)) for x in before]
         largest = float(_finfo(reference.accumulator(op.dtype)).max)
         bound = np.where(_magnitude(plain, grown, None, beta, bias) < largest, bound, np.inf)
-    if op.last_touch != Primitive.NONE:  # it works on what is stored, rounded to the dtype of out
-        bound = bound + float(_finfo(out.buffer.dtype).eps) * np.abs(expected)
     slack = _stretch(op.last_touch, expected, bound)
     final = _run(op, before, wide, alpha, beta, bias)
     actual = out.view(op.dimensions, op.out)
