@@ -36,15 +36,31 @@ class Linked(NamedTuple):
     slots: list[tuple[int, str | int]]
 
 
+class _Chunk(NamedTuple):
+    """Memory that blocks are put in: the writable view, and the executable address; its bytes, and
+    how many are taken; the process that has it to itself."""
+
+    view: mmap.mmap
+    base: int
+    size: int
+    used: int
+    process: int
+
+    def has(self, size: int) -> bool:
+        """Whether so many bytes are free for this process: after a fork, parent and child share
+        what there was."""
+        return self.used + size <= self.size and self.process == os.getpid()
+
+
 class Arena:
-    """Executable memory that only grows."""
+    """Executable memory that only grows.
+
+    Where an interrupt falls does not matter: the current chunk is taken out of the arena and put
+    back with a place less, each in one step. A signal handler in between begins a chunk of its own.
+    """
 
     def __init__(self) -> None:
-        self._views: list[mmap.mmap] = []
-        self._base = 0  # executable address of the current chunk
-        self._used = 0
-        self._size = 0
-        self._process = 0  # that has the chunk to itself
+        self._chunks: list[_Chunk] = []  # the current one is the last
 
     @staticmethod
     def available() -> bool:
@@ -59,9 +75,9 @@ class Arena:
         OSError
             The system refuses executable mappings.
         """
-        start = self._place(len(code))
-        self._views[-1][start : start + len(code)] = code
-        return self._base + start
+        chunk = self._place(len(code))
+        chunk.view[chunk.used : chunk.used + len(code)] = code
+        return chunk.base + chunk.used
 
     def add_with_data(self, code: bytes, size: int, data: Callable[[int], bytes]) -> int:
         """Copy a block in of `size` bytes of which those behind the code, which is whole pages,
@@ -73,43 +89,38 @@ class Arena:
         OSError
             The system refuses such mappings.
         """
-        first, start = len(code), self._place(size)
-        self._views[-1][start : start + len(code)] = code
-        address = self._base + start
+        first, chunk = len(code), self._place(size)
+        chunk.view[chunk.used : chunk.used + first] = code
+        address = chunk.base + chunk.used
         if size > first:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
             _map(address + first, size - first, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1)
             memmove(address + first, data(address), size - first)
         return address
 
-    def _place(self, size: int) -> int:
-        """Where so many bytes begin in the current chunk."""
-        if self._process != os.getpid():  # after a fork, parent and child share that
-            self._process, self._size, self._used = os.getpid(), 0, 0
-        if self._used + size > self._size:
+    def _place(self, size: int) -> _Chunk:
+        """The chunk in which so many bytes are free, at its end so far, and belong to the caller
+        from now on."""
+        chunk = self._chunks.pop() if self._chunks else None
+        if chunk is None or not chunk.has(size):
             try:
-                self._grow(max(_CHUNK, size))
+                chunk = _chunk(max(_CHUNK, size))
             except OSError:  # such as of a limit of the size of files, which memory counts as here
-                self._grow(size)
-        start = self._used
-        self._used = -(-(start + size) // _PAGE) * _PAGE
-        return start
+                chunk = _chunk(size)
+        self._chunks.append(chunk._replace(used=-(-(chunk.used + size) // _PAGE) * _PAGE))
+        return chunk
 
-    def _grow(self, size: int) -> None:
-        size = -(-size // _PAGE) * _PAGE
-        file = os.memfd_create("tensorop-kernels", os.MFD_CLOEXEC)
-        try:
-            os.ftruncate(file, size)
-            self._views.append(mmap.mmap(file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE))
-            protection = mmap.PROT_READ | mmap.PROT_EXEC
-            try:
-                base = _map(None, size, protection, mmap.MAP_SHARED, file)
-            except OSError:
-                self._views.pop()
-                raise
-        finally:
-            os.close(file)
-        self._base, self._used, self._size = base, 0, size
+
+def _chunk(size: int) -> _Chunk:
+    size = -(-size // _PAGE) * _PAGE
+    file = os.memfd_create("tensorop-kernels", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(file, size)
+        view = mmap.mmap(file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        base = _map(None, size, mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_SHARED, file)
+    finally:
+        os.close(file)
+    return _Chunk(view, base, size, 0, os.getpid())
 
 
 def _map(address: int | None, size: int, protection: int, flags: int, file: int) -> int:

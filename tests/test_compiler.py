@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import subprocess
@@ -9,13 +10,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+from unittest.mock import patch
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from cffi import FFI
 
-from tensorop.jit import library
+from tensorop.jit import arena, library
 from tensorop.jit.abi import Frame
 from tensorop.jit.arena import Arena
 from tensorop.jit.blob import flatten, link
@@ -214,3 +216,17 @@ def test_a_limit_of_the_size_of_files_leaves_room_for_code() -> None:
         check=False,
     )
     assert done.stdout == "50.0\n", done.stderr
+
+
+@pytest.mark.skipif(not Arena.available(), reason="there is no arena")
+def test_code_is_where_it_was_put_after_an_interrupt() -> None:
+    """Wherever that fell: here while a new chunk was being mapped."""
+    blocks = Arena()
+    first = blocks.add(b"first")
+    with (
+        patch.object(arena, "_map", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        blocks.add(bytes(1 << 23))
+    second = blocks.add(b"second")
+    assert ctypes.string_at(first, 5) + ctypes.string_at(second, 6) == b"firstsecond"
