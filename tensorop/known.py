@@ -144,10 +144,12 @@ def learn(
         return
     try:
         slot = next((s for s in slots if s not in _records), first)
-        # The record that gives way is dropped after its address: what reads it holds the GIL until
-        # it needs it no more.
+        # A record is kept before its address is in the table, and the one that gives way until its
+        # own is there no more, wherever an interrupt falls: what reads it holds the GIL until it
+        # needs it no more.
         if scratch > SCRATCH:
             _provide(entry.table)
+        _records[slot] = key, (keep, _records.get(slot))
         _table(entry.table)[slot] = words.ctypes.data
         _records[slot] = key, keep
         warm.install(entry.run)

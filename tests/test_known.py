@@ -494,3 +494,19 @@ def test_batches_come_to_be_known(
     theirs = getattr(np, function)(a, b, **given)
     assert ours.strides == theirs.strides
     np.testing.assert_allclose(ours, theirs)
+
+
+def test_what_the_table_names_is_kept_when_learning_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Generated code reads a record for as long as its address is in the table."""
+
+    class Interrupted(dict[int, Any]):
+        def __setitem__(self, slot: int, record: Any) -> None:
+            raise KeyboardInterrupt
+
+    a = np.ones((5, 5))
+    monkeypatch.setattr(known, "_records", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        teach("ij,jk->ik", a, a)
+    assert not known._table(machine().warm.get().table)[:SLOTS].any()
