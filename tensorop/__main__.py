@@ -80,8 +80,15 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
 
 
-SHORT = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
-MEASURED = (*SHORT.values(), "int8")  # bytes, for permutations
+SHORT = {  # by bits; numpy's own f16 counts bytes
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+}
+MEASURED = (*sorted(FLOPS), "int8")  # bytes, for permutations
 
 
 def suite_dtype(text: str) -> str:
