@@ -65,7 +65,7 @@ def choose_alike(op: TensorOp, machine: Machine) -> Regime:
 def _choose(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     if op.main in CONTRACTIONS:
         return _contraction(op, machine, loops)
-    if op.main in (Primitive.COPY, Primitive.CONJ) and (permutes(op) or _has_ends(op, machine)):
+    if _moves(op) and (permutes(op) or _has_ends(op, machine)):
         channels, items = channels_of(op), reordered_of(op, machine)
         if items is not None and (items.fills or channels is None):
             return Regime("reorder", "elements change places within items that vectors hold")
@@ -195,6 +195,13 @@ def _prefers_batch(op: TensorOp, machine: Machine) -> bool:
     batch = (_STREAM * vectors + _CALL / summed) / fastest.size
     product = 0.5 / lanes + _ELEMENT * (1 / k + 1 / m + 1 / n)
     return batch < product
+
+
+def _moves(op: TensorOp) -> bool:
+    """Whether kernels that move elements may run it. They move the last ones of a row twice: not
+    where these may be conjugated in place."""
+    apart = any(d.strides[0] != d.strides[-1] for d in op.dimensions)
+    return op.main == Primitive.COPY or (op.main == Primitive.CONJ and apart)
 
 
 def permutes(op: TensorOp) -> bool:

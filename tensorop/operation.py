@@ -195,7 +195,18 @@ class TensorOperation:
         if bias is not None:
             bias = self._checked(bias, op, op.out, "bias")
         _check_out(op, spans, arrays, bias)
-        executable.run(arrays, 1, int(_accumulates(op)), bias)
+        beta = int(_accumulates(op))
+        if arrays[-1].flags.aligned:
+            executable.run(arrays, 1, beta, bias)
+            return
+        # Kernels that store whole lines count elements from where a line begins.
+        given = _results(op, arrays[-1])
+        low, high = spans[op.out]
+        whole = np.zeros(high - low + 1, given.dtype)
+        own = _results(op, whole[-low:])
+        own[...] = given
+        executable.run([*arrays[:-1], whole[-low:]], 1, beta, bias)
+        given[...] = own
 
     def _checked(self, array: Any, op: TensorOp, tensor: int, role: str = "") -> Array:
         """The array, if it can be this operand; a layout that passed once is remembered."""
@@ -269,6 +280,13 @@ class TensorOperation:
             ):
                 check_dtype(name, primitive, entry)
         return tuple(Tensor(role, name) for role, name in zip(roles, names, strict=True))
+
+
+def _results(op: TensorOp, array: Array) -> Array:
+    """A view of all that an operation writes into an array that it begins with."""
+    dims = [d for d in op.dimensions if d.strides[op.out]]
+    steps = [d.strides[op.out] * array.itemsize for d in dims]
+    return np.lib.stride_tricks.as_strided(array, [d.size for d in dims], steps)
 
 
 def _executable(op: TensorOp, optimize: bool, threads: int | None) -> Runnable:

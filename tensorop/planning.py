@@ -156,7 +156,7 @@ def as_written(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable
     """The executable of an explicit operation without optimisation; but a half-type result is
     rounded once, whatever its loops."""
     planned = Planned(op, optimize=False)
-    if any(map(rounds_early, planned.schedules(threads or get_num_threads()))):
+    if rounds_early(op, planned.schedules(threads or get_num_threads())):
         return Widened(op.undecided(), lambda part: plan_for(part, threads))
     return Executable(op, threads, planned, plan_for)
 
@@ -232,7 +232,7 @@ def _as_it_lies(
     planner: Callable[[Planner], Planner] | None = None,
 ) -> Executable | Widened:
     threads, planned = threads_for(op, threads), Planned(op, choice=choice)
-    if any(map(rounds_early, planned.schedules(threads or get_num_threads()))):
+    if rounds_early(op, planned.schedules(threads or get_num_threads())):
         return Widened(op, lambda part: plan_for(part, threads))
     return Executable(op, threads, planned if planner is None else planner(planned), plan_for)
 

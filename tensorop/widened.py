@@ -31,10 +31,18 @@ WIDE = "float32"
 COMPUTED = TRANSCENDENTAL | {Primitive.SQUARE, Primitive.SQRT, Primitive.RECIPROCAL}  # and rounded
 
 
-def rounds_early(schedule: Schedule) -> bool:
-    """Whether a half-type result would be stored before it is complete."""
-    if not element(schedule.op.dtype).half:
+def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
+    """Whether a half-type result would be stored before it is complete, if the operation ran as
+    these schedules, one after the other."""
+    if not element(op.dtype).half:
         return False
+    touched_apart = op.last_touch == schedules[-1].op.main != op.main
+    computed = op.last_touch in COMPUTED and op.main != Primitive.COPY
+    return (computed and touched_apart) or any(map(_cuts_results, schedules))
+
+
+def _cuts_results(schedule: Schedule) -> bool:
+    """Whether a schedule stores results that later calls of kernels complete."""
     steps = [step for _, step in schedule.steps()]
     if schedule.op.last_touch in COMPUTED and any(
         isinstance(step, Call) and step.when == "last" for step in steps

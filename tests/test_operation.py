@@ -223,6 +223,77 @@ def test_half_results_are_rounded_once_with_their_last_touch(main: str, optimize
     assert out[0] == np.float16(exact)
 
 
+@pytest.mark.parametrize("sizes", [(8, 8, 8), (48, 64, 48)])
+def test_half_products_are_rounded_once_with_their_last_touch(sizes: tuple[int, int, int]) -> None:
+    """Also where the last touch is a schedule of its own."""
+    m, n, k = sizes
+    a, b = (0.3 * np.random.default_rng(0).standard_normal((2, 64, 64))).astype(np.float16)
+    operation = TensorOperation(
+        dtype="float16",
+        main="gemm",
+        first_touch="zero",
+        last_touch="exp",
+        dim_types="MNK",
+        sizes=sizes,
+        strides_in0=[64, 0, 1],
+        strides_in1=[0, 1, 64],
+        strides_out=[n, 1, 0],
+        optimize=True,
+    )
+    out = np.zeros((m, n), np.float16)
+    operation.execute(a, b, out)
+    exact = np.exp(a[:m, :k].astype(np.float64) @ b[:k, :n].astype(np.float64))
+    rounded = exact.astype(np.float16)
+    assert np.count_nonzero(out != rounded) <= out.size // 200  # sums are those of float32
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("sizes", [(6, 77), (3, 5, 37)])
+def test_conj_in_place_is_done_once(dtype: str, sizes: tuple[int, ...]) -> None:
+    whole = np.random.default_rng(0).random((*(n + 1 for n in sizes), 2)).view("complex128")[..., 0]
+    values = whole.astype(dtype)
+    expected = values.copy()
+    part = expected[tuple(slice(n) for n in sizes)]
+    np.conjugate(part, out=part)
+    steps = [s // values.itemsize for s in values.strides]
+    operation = TensorOperation(
+        dtype=dtype,
+        main="conj",
+        dim_types="C" * len(sizes),
+        sizes=sizes,
+        strides_in0=steps,
+        strides_out=steps,
+        optimize=True,
+    )
+    operation.execute(values, None, values)
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_an_out_in_the_middle_of_an_element() -> None:
+    """So large that its runs are stored in whole lines; what is beside it stays as it is."""
+    m, run, n, k = 1200, 76, 72, 24
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(1, 5, shape).astype(np.float32) for shape in ((m, run, k), (n, k)))
+    operation = TensorOperation(
+        dtype="float32",
+        main="gemm",
+        first_touch="zero",
+        dim_types="MMNK",
+        sizes=(m, run, n, k),
+        strides_in0=(run * k, k, 0, 1),
+        strides_in1=(0, 0, k, 1),
+        strides_out=(n * run, 1, run, 0),
+        optimize=True,
+    )
+    bytes_ = np.zeros(4 * m * run * n + 128, np.uint8)
+    begin = -bytes_.ctypes.data % 64 + 1
+    out = bytes_[begin:-64][: 4 * m * run * n].view(np.float32)
+    operation.execute(a, b, out)
+    expected = np.einsum("mrk,nk->mnr", a, b, optimize=True).ravel()
+    assert np.array_equal(out, expected)
+    assert not bytes_[:begin].any() and not bytes_[begin + out.nbytes :].any()
+
+
 def test_half_sums_are_rounded_once_whatever_their_loops() -> None:
     """Thirty times the same number, in fifteen calls of a kernel."""
     x, out = np.array([0.9116, 0], np.float16), np.zeros(1, np.float16)
