@@ -8,7 +8,7 @@ schedules and kernels. It is immutable, callable from any thread, can be read (`
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorop.call import Call
-from tensorop.calls import contiguous
+from tensorop.calls import Shape, contiguous
 from tensorop.dtypes import dtype_of
 from tensorop.einsum import cache_clear as einsum_cache_clear
 from tensorop.einsum import call_for, check_plain, contract, layout_of, positions
@@ -419,6 +419,17 @@ def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -
             steps.append(step)
             step *= max(n, 1)
         strides = steps[::-1]
-    if len(strides) != len(shape):
-        raise ValueError(f"{len(strides)} strides for the shape {shape}")
-    return shape, tuple(int(s) for s in strides), dtype, True
+    return shape, _steps_of(shape, strides, dtype), dtype, True
+
+
+def _steps_of(shape: Shape, strides: Any, dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Strides in bytes that an array of the shape may have."""
+    if not isinstance(strides, Iterable):
+        raise TypeError(f"strides: a tuple for each operand, in bytes, is needed, got {strides!r}")
+    steps = tuple(int(s) for s in strides)
+    if len(steps) != len(shape):
+        raise ValueError(f"{len(steps)} strides for the shape {shape}")
+    reached = sum(abs(s) * max(n - 1, 0) for s, n in zip(steps, shape, strict=True))
+    if max([reached + dtype.itemsize, *map(abs, steps)]) > sys.maxsize:
+        raise ValueError(f"no array has the strides {steps}, in bytes, and the shape {shape}")
+    return steps

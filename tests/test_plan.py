@@ -66,6 +66,8 @@ def test_calls_that_were_not_planned_for() -> None:
     [
         ({"dtypes": ["f4"]}, "1 dtypes for 2 operands"),
         ({"strides": [(8,), None]}, "1 strides for the shape"),
+        ({"strides": [(2**70, 8), None]}, "no array has the strides"),
+        ({"strides": [(2**62, 8), None]}, "no array has the strides"),
         ({"strides": [None]}, "1 strides for 2 operands"),
         ({"threads": 0}, "threads"),
         ({"conj": (2,)}, "conj names operand 2"),
