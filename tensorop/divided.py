@@ -21,7 +21,7 @@ from tensorop.linked import chained, link, placed, room, scheduled
 from tensorop.memory import vector
 from tensorop.optimizer.divide import Divided
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.realign import Realigned
+from tensorop.optimizer.realign import KEPT, Realigned
 from tensorop.runnable import Operand, Plan, Runnable, address
 from tensorop.schedule import Schedule
 
@@ -43,8 +43,11 @@ class LinkedSum:
         self._scaled: Runnable | None = None
 
     @staticmethod
-    def may_link(main: Realigned, machine: Machine) -> bool:
-        """Whether there are no more parts than fit a plan."""
+    def may_link(divided: Divided, main: Realigned, machine: Machine) -> bool:
+        """Whether there are no more parts than fit a plan, and no more partial results than a
+        thread may keep from call to call."""
+        if divided.size * element(divided.main.dtype).size + main.held > KEPT:
+            return False
         return not main.orders or (len(main.orders) == 1 and main.links(machine))
 
     @property

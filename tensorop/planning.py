@@ -206,7 +206,7 @@ def _linked_sum(
         return DividedSum(op, divided, lambda part: _undivided(part, threads, plan_for))
 
     main = _realigned(divided.main)
-    may = LinkedSum.may_link(main, host_machine())
+    may = LinkedSum.may_link(divided, main, host_machine())
     return LinkedSum(op, divided, main, apart) if may else None
 
 

@@ -225,3 +225,11 @@ def test_what_has_enough_to_share_stays_whole() -> None:
     assert divide(contraction("ki,kj->ij", i=100, k=100_000, j=4), 2) is not None  # short rows
     assert divide(contraction("k,k->", k=10 * LEAST_POINTS), 1) is None  # one thread
     assert divide(contraction("k,k->", "float16", k=10 * LEAST_POINTS), 2) is None  # rounded parts
+
+
+@pytest.mark.parametrize(("side", "keeps"), [(64, True), (1000, False)])
+def test_what_a_thread_keeps_for_partial_results_is_bounded(side: int, keeps: bool) -> None:
+    k = 100 * side
+    plan = tensorop.compile("ki,kj->ij", (k, side), (k, side), dtypes="float32", threads=2)
+    (runnable,) = plan.executables
+    assert isinstance(runnable, Executable if keeps else DividedSum)
