@@ -233,8 +233,8 @@ def _factor(factor: int, dtype: DType) -> Any:
         return None
     if dtype.kind in "iu":
         return np.array(factor % 2**64, np.uint64).astype(dtype)[()]
-    largest = int(np.finfo(np.float64).max)
-    value = np.array(float(factor) if factor <= largest else np.inf)
+    largest = int(np.finfo(np.longdouble).max)
+    value = np.array(np.longdouble(factor) if factor <= largest else np.longdouble(np.inf))
     with np.errstate(over="ignore"):
         return value.astype(np.float32 if is_half(name_of(dtype)) else dtype)[()]
 

@@ -510,6 +510,9 @@ def test_more_terms_than_a_float_counts() -> None:
     labels = "abcdefghijklmnopqr"
     with np.errstate(all="ignore"):
         assert tensorop.einsum(",".join(labels) + "->", *[huge] * 18, optimize=False) == np.inf
+    if np.finfo(np.longdouble).nmant >= 63:
+        odd = np.broadcast_to(np.longdouble(1), (3**36,))
+        assert int(tensorop.einsum("i->", odd)) == 3**36
 
 
 def test_bfloat16_by_its_name() -> None:
