@@ -195,18 +195,14 @@ class TensorOperation:
         if bias is not None:
             bias = self._checked(bias, op, op.out, "bias")
         _check_out(op, spans, arrays, bias)
-        beta = int(_accumulates(op))
-        if arrays[-1].flags.aligned:
-            executable.run(arrays, 1, beta, bias)
-            return
-        # Kernels that store whole lines count elements from where a line begins.
-        given = _results(op, arrays[-1])
-        low, high = spans[op.out]
-        whole = np.zeros(high - low + 1, given.dtype)
-        own = _results(op, whole[-low:])
-        own[...] = given
-        executable.run([*arrays[:-1], whole[-low:]], 1, beta, bias)
-        given[...] = own
+        target = arrays[-1]
+        if not target.flags.aligned:  # stores of whole lines count elements from where these begin
+            low, high = spans[op.out]
+            arrays[-1] = np.zeros(high - low + 1, target.dtype)[-low:]
+            _results(op, arrays[-1])[...] = _results(op, target)
+        executable.run(arrays, 1, int(_accumulates(op)), bias)
+        if arrays[-1] is not target:
+            _results(op, target)[...] = _results(op, arrays[-1])
 
     def _checked(self, array: Any, op: TensorOp, tensor: int, role: str = "") -> Array:
         """The array, if it can be this operand; a layout that passed once is remembered."""

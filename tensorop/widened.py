@@ -2,8 +2,8 @@
 
 A partial sum stored in a half type would be rounded once a block of K, and a result before its last
 touch, which reads it back. Where a schedule cuts K (a sum over three or more strides that do not
-fuse, or over more elements than a window has), or the last touch is a call of its own, the operands
-are cast to dense float32, the operation runs in it, and its result is rounded once.
+fuse, or over more elements than a window has), or the last touch is a call or a schedule of its
+own, the operands are cast to dense float32, the operation runs in it, and its result is rounded once.
 """
 
 from __future__ import annotations
@@ -36,19 +36,12 @@ def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
     these schedules, one after the other."""
     if not element(op.dtype).half:
         return False
-    touched_apart = op.last_touch == schedules[-1].op.main != op.main
-    computed = op.last_touch in COMPUTED and op.main != Primitive.COPY
-    return (computed and touched_apart) or any(map(_cuts_results, schedules))
-
-
-def _cuts_results(schedule: Schedule) -> bool:
-    """Whether a schedule stores results that later calls of kernels complete."""
-    steps = [step for _, step in schedule.steps()]
-    if schedule.op.last_touch in COMPUTED and any(
-        isinstance(step, Call) and step.when == "last" for step in steps
-    ):
-        return True
-    axes = [(schedule.axis(s.axis), s.block) for s in steps if isinstance(s, Loop)]
+    steps = [(schedule, step) for schedule in schedules for _, step in schedule.steps()]
+    if op.last_touch in COMPUTED and op.main != Primitive.COPY:
+        apart = len(schedules) > 1 and schedules[-1].op.main == op.last_touch
+        if apart or any(isinstance(s, Call) and s.when == "last" for _, s in steps):
+            return True
+    axes = [(schedule.axis(s.axis), s.block) for schedule, s in steps if isinstance(s, Loop)]
     return any(axis.type == DimType.K and block < axis.size for axis, block in axes)
 
 
