@@ -79,6 +79,11 @@ def test_requests_without_sense(keywords: dict[str, Any], message: str) -> None:
         tensorop.compile("ij,jk->ik", (5, 6), (6, 7), **keywords)
 
 
+def test_strides_are_one_tuple_an_operand() -> None:
+    with pytest.raises(TypeError, match="strides: a tuple for each operand"):
+        tensorop.compile("ij,jk->ik", (5, 6), (6, 7), strides=(48, 8))
+
+
 def test_conj_and_dtype() -> None:
     a, b = (x + 1j * y for x, y in (arrays((4, 5), (4, 5)), arrays((5, 6), (5, 6))))
     plan = tensorop.compile("ij,jk->ik", a, b, conj=(0,))
