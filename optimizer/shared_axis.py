@@ -93,7 +93,7 @@ def longest_kept(axes: tuple[Axis, Axis], kernel: StreamKernel, team: Team) -> C
     whole = kernel.joined or kernel.width
     if x.type != DimType.K and x.size >= LONG_PART * threads and not whole:
         return Cut(x.name, x.size, share_of(x.size, threads, LINES))
-    return rows if y.type != DimType.K and busy(y.size, threads) >= BALANCED else None
+    return rows if y.type != DimType.K and team.busy(rows) >= BALANCED else None
 
 
 def _within(body: tuple[Step, ...], axis: str, size: int) -> tuple[Step, ...]:

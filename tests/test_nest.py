@@ -230,6 +230,21 @@ def test_sides_of_a_product_are_cut_for_a_team(
     assert {"M", "N"} <= cut
 
 
+@pytest.mark.parametrize(("loops", "rows"), [(2, 2), (2, 4), (1, 4)])
+def test_few_rows_of_a_stream_occupy_a_team_with_the_loops_around_them(
+    loops: int, rows: int
+) -> None:
+    long = 1_000_000
+    dims = (
+        Dimension(DimType.C, loops, (9 * long, 7)),
+        Dimension(DimType.C, rows, (2 * long, 1)),
+        Dimension(DimType.K, long, (1, 0)),
+    )
+    tensors = Tensor("in0", "float32"), Tensor("out", "float32")
+    (stage,) = plan_stages(TensorOp(tensors, dims, Primitive.MAX), host_machine(), 4)
+    assert stage.schedule.shares == 4
+
+
 def test_parts_of_a_product_are_even_or_the_most_even() -> None:
     def parts(m: int, n: int, threads: int = 2, items: int = 1) -> str:
         dims = (
