@@ -3,7 +3,8 @@
 A partial sum stored in a half type would be rounded once a block of K, and a result before its last
 touch, which reads it back. Where a schedule cuts K (a sum over three or more strides that do not
 fuse, or over more elements than a window has), or the last touch is a call or a schedule of its
-own, the operands are cast to dense float32, the operation runs in it, and its result is rounded once.
+own, the operands are cast to dense float32, the operation runs in it, and its result is rounded
+once.
 """
 
 from __future__ import annotations
