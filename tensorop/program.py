@@ -204,11 +204,13 @@ def decide(
     if out is not None or order != "K" or options.optimize is False or not decided.steps:
         return decided
     price, names = prefer(decided.steps[-1].op)
-    if price and strides != (c_order := result_strides(contraction, moving, "C", dtype.itemsize)):
-        other = program(c_order)
-        other_price, other_names = prefer(other.steps[-1].op)
-        if other_price < _GAIN * price or (names and other_price <= price):
-            decided, names = other, other_names
+    if not names and price:  # what has found a better order has compared those of C order, too
+        c_order = result_strides(contraction, moving, "C", dtype.itemsize)
+        if strides != c_order:
+            other = program(c_order)
+            other_price, other_names = prefer(other.steps[-1].op)
+            if other_price < _GAIN * price:
+                decided, names = other, other_names
     if names:
         axes = _axes_of(contraction, names)
         decided = program(packed(axes, contraction.shape, dtype.itemsize))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tensorop.contraction import Contraction, resolve
 from tensorop.dtypes import name_of, scalar
 from tensorop.errors import EinsumError
-from tensorop.ir import DimType, Primitive
+from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.layout import combine, like, result_strides
 from tensorop.path import find_path
 from tensorop.program import Layout, Options, Program, decide
@@ -287,6 +287,30 @@ def test_repetition_is_a_factor() -> None:
     assert step.factor == 5 and [d.name for d in step.op.dimensions] == ["j"]
     logical = ((5, 4), (0, 1), np.dtype("?"), True)
     assert decide(parse("ij->j"), [logical], None, Options()).steps[0].factor == 1
+
+
+@pytest.mark.parametrize(
+    ("as_it_is", "in_c_order", "asked", "order"),
+    [
+        ((0.0, ()), (0.0, ()), 1, "ki"),  # all is well
+        ((100.0, ("i", "k")), (1.0, ()), 1, "ik"),  # moved: C order was among what it could be
+        ((100.0, ()), (85.0, ("k", "i")), 2, "ki"),
+        ((100.0, ()), (50.0, ()), 2, "ik"),
+    ],
+)
+def test_a_new_result_lies_as_is_fastest(as_it_is, in_c_order, asked: int, order: str) -> None:
+    prices = {"ki": as_it_is, "ik": in_c_order}
+    seen = []
+
+    def prefer(op: TensorOp) -> tuple[float, tuple[str, ...]]:
+        written = [d for d in op.dimensions if d.strides[op.out]]
+        seen.append("".join(d.name for d in sorted(written, key=lambda d: -d.strides[op.out])))
+        return prices[seen[-1]]
+
+    layouts = [layout((5, 6), order="F"), layout((6, 7), order="F")]
+    decided = decide(parse("ij,jk->ik"), layouts, None, Options(), prefer)
+    assert seen == ["ki", "ik"][:asked]
+    assert decided.result.strides == {"ki": (8, 40), "ik": (56, 8)}[order]
 
 
 def test_half_types_keep_float32_between_steps() -> None:
