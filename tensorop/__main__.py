@@ -31,7 +31,7 @@ import numpy as np
 import tensorop
 from tensorop import plan_store, tuning
 from tensorop.bench.charts import draw
-from tensorop.bench.document import document
+from tensorop.bench.document import Run, document
 from tensorop.bench.measure import MIN_ROUNDS
 from tensorop.bench.peers import PEERS
 from tensorop.bench.report import Table, as_json, heading, json_text, machine_facts, summary
@@ -52,9 +52,9 @@ class UsageError(ValueError):
 
 def thread_counts(text: str) -> tuple[int, ...]:
     """`1,2` -> (1, 2)."""
-    counts = tuple(int(part) for part in text.split(","))
-    if min(counts) < 1 or len(set(counts)) < len(counts):
-        raise ValueError(text)
+    counts = tuple([positive(part) for part in text.split(",")])
+    if len(set(counts)) < len(counts):
+        raise argparse.ArgumentTypeError(f"{text!r} names a thread count twice")
     return counts
 
 
@@ -192,13 +192,13 @@ def bench(arguments: argparse.Namespace) -> int:
         only=arguments.only,
         seed=arguments.seed,
     )
-    roofs = measure_roofs(options)
-    rows = []
+    run, rows = Bench(options), []
+    if not run.cases:
+        raise UsageError(f"no case of suite {options.suite} has {options.only!r} in its name")
     if arguments.json:
         _can_be_written(arguments.json)
-    with Bench(options) as run:
-        if not run.cases:
-            raise UsageError(f"no case of suite {options.suite} has {options.only!r} in its name")
+    roofs = measure_roofs(options)
+    with run:
         print(heading(options, roofs, (peer for peers in run.peers.values() for peer in peers)))
         for missing in run.missing:
             print(f"not beside: {missing}")
@@ -224,25 +224,36 @@ def _can_be_written(file: str) -> None:
 
 def report(arguments: argparse.Namespace) -> int:
     """Write a document on runs of suites."""
-    try:
-        runs = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments.files]
-    except (OSError, ValueError) as error:
-        raise UsageError(str(error)) from None
+    runs = [_figures(file) for file in arguments.files]
     if arguments.out:
         _can_be_written(arguments.out)
     charts = Path(arguments.charts) if arguments.charts else None
-    try:
-        text = document(runs, charts)
-    except (KeyError, TypeError, AttributeError):
-        raise UsageError(f"{', '.join(arguments.files)}: not what bench --json writes") from None
+    text = document(runs, charts)
     if charts is not None:
         charts.mkdir(parents=True, exist_ok=True)
-        draw(runs, charts)
+        try:
+            draw(runs, charts)
+        except ModuleNotFoundError as error:
+            raise UsageError(f"charts: {error} (the extra `bench` has it)") from None
     if arguments.out:
         Path(arguments.out).write_text(text, encoding="utf-8")
     else:
         print(text, end="")
     return 0
+
+
+def _figures(file: str) -> Run:
+    """What `bench --json` wrote to a file."""
+    try:
+        run: Run = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{file}: {reason}") from None
+    try:
+        document([run], None)
+    except (KeyError, TypeError, AttributeError):
+        raise UsageError(f"{file}: not what bench --json writes") from None
+    return run
 
 
 def info() -> int:

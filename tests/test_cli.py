@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,8 @@ def test_requests_without_sense(
         (["explain", "i->", "i=2", "--dtype", "M8"], "cannot be contracted"),
         (["explain", "i->", "i=2", "--threads", "0"], "no whole number above 0"),
         (["bench", "--seed", "-1"], "no whole number from 0 on"),
+        (["bench", "--threads", "1,0"], "'0' is no whole number above 0"),
+        (["bench", "--threads", "2,2"], "names a thread count twice"),
         (["tune", "i->", "i=2", "--seconds", "nan"], "no time in seconds"),
     ],
 )
@@ -108,7 +111,17 @@ def test_files_that_are_no_runs(
     (tmp_path / "run.json").write_bytes(content)
     charts = tmp_path / "charts"
     assert main(["report", str(tmp_path / "run.json"), "--charts", str(charts)]) == 2
-    assert capsys.readouterr().err.startswith("tensorop: ") and not charts.exists()
+    message = capsys.readouterr().err
+    assert message.startswith(f"tensorop: {tmp_path / 'run.json'}: ") and not charts.exists()
+
+
+@pytest.mark.parametrize("wrong", [["--only", "no name"], ["--json", "no/such/folder/file.json"]])
+def test_requests_are_checked_before_anything_is_measured(
+    wrong: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[object] = []
+    monkeypatch.setattr("tensorop.__main__.measure_roofs", measured.append)
+    assert main(["bench", *wrong]) == 2 and not measured
 
 
 def test_dtypes_have_short_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +172,7 @@ def test_shapes() -> None:
 def test_thread_counts() -> None:
     assert thread_counts("1,2") == (1, 2)
     for text in ("0", "1,1", "x", ""):
-        with pytest.raises(ValueError):
+        with pytest.raises(ArgumentTypeError):
             thread_counts(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -78,6 +79,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     files = sorted(charts.glob("*.png"))
     assert len(files) == 2 and all(f"charts/{f.name}" in text for f in files)
+
+
+def test_charts_without_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "run.json").write_text(json.dumps(run(row("slow", 0.5))))
+    assert main(["report", str(tmp_path / "run.json"), "--charts", str(tmp_path)]) == 2
+    assert "the extra `bench` has it" in capsys.readouterr().err
 
 
 def test_every_dtype_and_count_of_threads_looks_its_own() -> None:
