@@ -49,9 +49,22 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 @pytest.fixture
+def usual_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Operations are planned for caches of usual sizes: for tests of what such a machine gets."""
+    from tensorop import cache_clear  # not before the environment says that nothing is kept
+    from tensorop.optimizer.machine import host_machine
+
+    machine = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    monkeypatch.setattr("tensorop.planning.host_machine", lambda: machine)
+    cache_clear()
+    yield
+    cache_clear()
+
+
+@pytest.fixture
 def nothing_known() -> Iterator[None]:
     """No call is known to generated code, before the test or after it."""
-    from tensorop import cache_clear  # not before the environment says that nothing is kept
+    from tensorop import cache_clear
     from tensorop.jit.entry import machine
 
     if (warm := machine().warm) is not None:

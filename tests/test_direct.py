@@ -78,6 +78,7 @@ def test_a_side_that_is_used_often_is_packed() -> None:
     ("queries", "keys", "heads", "moved"),
     [(512, 512, 8, True), (512, 512, 1, False), (40, 2000, 8, False)],
 )
+@pytest.mark.usefixtures("usual_machine")
 def test_rows_far_from_one_another_are_moved_where_they_are_used_often(
     queries: int, keys: int, heads: int, moved: bool
 ) -> None:
@@ -94,6 +95,7 @@ FEW_RESULTS = ("dba,adc->bc", "adb,dac->bc", "dab,adc->bc", "dba,adc->cb")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("spec", FEW_RESULTS)
 @pytest.mark.parametrize("work", [1 << 40, 1000, 40])  # steps of vectors that a call may have
+@pytest.mark.usefixtures("usual_machine")
 def test_few_results_over_two_sums(
     spec: str, dtype: str, work: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

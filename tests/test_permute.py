@@ -317,7 +317,7 @@ def test_regions_to_come_are_asked_for(
     asked.execute(schedule, [source, source, out])
     np.testing.assert_array_equal(out, source.transpose(axes))
     lines = source.nbytes // LINE
-    assert lines - (1 << 15) // LINE <= asked.lines[:-1].sum() < lines
+    assert lines - HOST.l1 // LINE <= asked.lines[:-1].sum() < lines
 
 
 @pytest.mark.parametrize("threads", [1, 3])

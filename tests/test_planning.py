@@ -322,8 +322,9 @@ def calls_to_plan(spec: str, shapes: Sequence[tuple[int, ...]], optimize: Any = 
     return count
 
 
+@pytest.mark.usefixtures("usual_machine")
 def test_a_product_is_planned_in_few_calls() -> None:
-    assert calls_to_plan("ij,jk->ik", [(37, 53), (53, 91)]) < 1250
+    assert calls_to_plan("ij,jk->ik", [(37, 53), (53, 91)]) < 1300
 
 
 def test_effort_grows_as_the_operands_do() -> None:

@@ -18,7 +18,7 @@ from tensorop.jit.target import current_target
 from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
 from tensorop.optimizer.cost import least_cycles
-from tensorop.optimizer.machine import Machine, host_machine
+from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.realign import SPILLED, Realigned, cycles, realign
 from tensorop.optimizer.regime import choose
@@ -296,6 +296,7 @@ def contraction_in_half(op: TensorOp) -> TensorOp:
         ("bca,ab->acb", [(3, 63, 1673), (1673, 3)]),
     ],
 )
+@pytest.mark.usefixtures("usual_machine")
 def test_a_new_result_lies_as_it_is_written(spec: str, shapes: list[tuple[int, ...]]) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.random(shape) for shape in shapes)
@@ -308,6 +309,7 @@ def test_a_new_result_lies_as_it_is_written(spec: str, shapes: list[tuple[int, .
         assert laid.flags[f"{order}_CONTIGUOUS"]
 
 
+@pytest.mark.usefixtures("usual_machine")
 def test_explain_says_what_is_moved() -> None:
     text = tensorop.compile("ab,ba->ba", (588, 403), (403, 588), threads=1).explain()
     assert re.search(r"through temporaries, outermost first: in\d as \w, \w. Estimated at", text)
@@ -329,14 +331,13 @@ def test_out_is_written_as_it_lies() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_estimates_grow_with_what_is_to_be_done(dtype: str) -> None:
-    machine = host_machine()
     sizes = {"a": 512, "b": 384, "c": 64}
-    well = cycles(contraction("ab,ab->ab", dtype, **sizes), machine)
-    across = cycles(contraction("ab,ba->ab", dtype, **sizes), machine)
+    well = cycles(contraction("ab,ab->ab", dtype, **sizes), MACHINE)
+    across = cycles(contraction("ab,ba->ab", dtype, **sizes), MACHINE)
     assert well < 0.6 * across
-    assert least_cycles(contraction("ab,ab->ab", dtype, **sizes), machine) <= well
-    small = cycles(contraction("ac,cb->ab", dtype, **sizes), machine)
-    large = cycles(contraction("ac,cb->ab", dtype, **{**sizes, "c": 128}), machine)
+    assert least_cycles(contraction("ab,ab->ab", dtype, **sizes), MACHINE) <= well
+    small = cycles(contraction("ac,cb->ab", dtype, **sizes), MACHINE)
+    large = cycles(contraction("ac,cb->ab", dtype, **{**sizes, "c": 128}), MACHINE)
     assert 1.3 * small < large < 2.5 * small
 
 
