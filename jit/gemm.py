@@ -7,6 +7,7 @@ from llvmlite import ir
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.gemm_checks import check
 from tensorop.jit.gemm_macro import MacroKernel
+from tensorop.jit.gemm_matrix import MatrixKernel
 from tensorop.jit.gemm_staged import StagedKernel
 from tensorop.jit.target import Target
 
@@ -20,5 +21,7 @@ def generate(kernel: GemmKernel, target: Target) -> ir.Module:
         Its operands have to be packed, or the target lacks the masks that it needs.
     """
     check(kernel, target)
+    if kernel.matrices:
+        return MatrixKernel(kernel, target).generate()
     how = StagedKernel if kernel.store == "staged" else MacroKernel
     return how(kernel, target).generate()

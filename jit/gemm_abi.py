@@ -11,6 +11,7 @@ from tensorop.ir import TRANSCENDENTAL, UNARY, Primitive
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
+from tensorop.jit.tiles import Tile
 from tensorop.tuples import NamedTuple
 
 Access = Literal["packed", "direct", "consecutive", "gathered"]
@@ -25,6 +26,8 @@ STAGE_BYTES = 16384  # of the runs of C that it puts together there
 STAGE_LAG = 2  # tiles that are computed before a run that is complete is sent off from there
 MOST_RUNS = 128  # of a block: lines that its runs begin and end with wait on the stack, too
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
+MATRIX = 16  # rows of a matrix in a register, each a line, which is 16 sums
+MATRIX_TILE = Tile(2, 2 * MATRIX)  # of the sums of four matrices
 
 
 def multiplies(target: Target, inputs: Sequence[str], sums: str) -> bool:
@@ -32,6 +35,12 @@ def multiplies(target: Target, inputs: Sequence[str], sums: str) -> bool:
     if set(inputs) <= set(BYTES):
         return target.byte_quads and sums in ("int32", "uint32")
     return target.bfloat_pairs and {*inputs, sums} == {"bfloat16"}
+
+
+def multiplies_matrices(target: Target, inputs: Sequence[str], sums: str) -> bool:
+    """Whether a target has registers for matrices of these dtypes."""
+    into = ("int32", "uint32") if set(inputs) <= set(BYTES) else ("bfloat16",)
+    return bool(inputs) and set(inputs) <= target.matrices and sums in into
 
 
 class GemmWord(IntEnum):
@@ -98,6 +107,8 @@ class GemmKernel(NamedTuple):
     begins with one: where C is not read, those are stored past the caches (store="columns" or
     "runs", real numbers, no epilogue).
     near: C is small enough to be in the caches: its pieces are not asked for.
+    matrices: registers hold matrices (`gemm_matrix.py`): panels of B have, for every column, lines
+    along K one after the other (`inputs`).
     inputs: the dtypes of A and B where packed panels hold groups of steps of K (`groups.py`), on a
     target that multiplies these.
     store: "columns" where the rows of a tile are consecutive in C, "runs" where those of a vector
@@ -123,6 +134,7 @@ class GemmKernel(NamedTuple):
     piece: int = 0
     near: bool = False
     halved: bool = False
+    matrices: bool = False
 
     @property
     def name(self) -> str:
@@ -139,6 +151,8 @@ class GemmKernel(NamedTuple):
             name = f"{name}_past"
         if self.near:
             name = f"{name}_near"
+        if self.matrices:
+            name = f"{name}_matrices"
         return name if self.epilogue == "none" else f"{name}_{self.epilogue}"
 
     @property
@@ -146,6 +160,10 @@ class GemmKernel(NamedTuple):
         """Steps of K that are an element of a panel."""
         whole = element(self.dtype).accumulator.size
         return whole // element(self.inputs[0]).size if self.inputs else 1
+
+    def in_lines(self, tensor: int) -> bool:
+        """Whether the panels of an input have lines along K."""
+        return self.matrices and tensor == 1
 
     def lanes(self, target: Target) -> int:
         """Rows of one vector."""

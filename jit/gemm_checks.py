@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import (
+    MATRIX_TILE,
     GemmKernel,
     masks_rows,
     multiplies,
+    multiplies_matrices,
     stores_pieces,
     stores_stretches,
 )
@@ -28,9 +30,13 @@ def check(kernel: GemmKernel, target: Target) -> None:
             raise ValueError(f"{kernel.dtype} is computed in float32: pack its operands")
         if described.parts == 2 and (kernel.a, kernel.b) != ("gathered", "direct"):
             raise ValueError(f"{kernel.dtype} is computed planar: pack its operands")
-    if kernel.inputs and not multiplies(target, kernel.inputs, kernel.dtype):
+    can = multiplies_matrices if kernel.matrices else multiplies
+    if (kernel.inputs or kernel.matrices) and not can(target, kernel.inputs, kernel.dtype):
         inputs = " and ".join(kernel.inputs)
-        raise ValueError(f"{target.name} multiplies no groups of {inputs} into {kernel.dtype}")
+        what = "matrices" if kernel.matrices else "groups"
+        raise ValueError(f"{target.name} multiplies no {what} of {inputs} into {kernel.dtype}")
+    if kernel.matrices and not _is_of_matrices(kernel):
+        raise ValueError(f"{kernel.name} has no tile of matrices")
     if moves(kernel.inputs) and kernel.columns % COLUMNS:
         raise ValueError(f"{kernel.name} has tiles of no whole vectors of columns")
     if kernel.left and not masks_rows(kernel, target):
@@ -49,6 +55,13 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
         )
+
+
+def _is_of_matrices(kernel: GemmKernel) -> bool:
+    """Whether registers that hold matrices walk the panels, and C is reached by the buffer."""
+    plain = not kernel.batch_reduce and not kernel.asks and not kernel.past
+    tile = kernel.vectors, kernel.columns
+    return tile == MATRIX_TILE and plain and kernel.store in ("columns", "scatter")
 
 
 def _is_staged(kernel: GemmKernel, target: Target) -> bool:

@@ -67,7 +67,8 @@ class MacroKernel:
         if kernel.together > 1:
             together = kernel.together
             self.k = code.builder.udiv(code.add(self.k, together - 1), code.int(together))
-        self.starts = Starts(code, kernel.columns, kernel.inputs) if moves(kernel.inputs) else None
+        starts = moves(kernel.inputs) and not kernel.matrices
+        self.starts = Starts(code, kernel.columns, kernel.inputs) if starts else None
         self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
@@ -444,7 +445,9 @@ class MacroKernel:
             with otherwise:
                 self._flush(m, rows, column, columns)
 
-    def _flush(self, m: Value, rows: Value, column: Value, columns: Value) -> None:
-        code = self.code
-        arguments = [code.descriptor, code.frame, self.buffer.address, m, rows, column, columns]
+    def _flush(
+        self, m: Value, rows: Value, column: Value, columns: Value, buffer: Value | None = None
+    ) -> None:
+        code, buffer = self.code, self.buffer.address if buffer is None else buffer
+        arguments = [code.descriptor, code.frame, buffer, m, rows, column, columns]
         code.call(self.flush.name, VOID, arguments)

@@ -13,10 +13,16 @@ from functools import lru_cache
 from tensorop.config import TARGET
 from tensorop.jit import store
 from tensorop.jit.guard import importing
+from tensorop.jit.matrix_state import may_use_matrices
 from tensorop.tuples import NamedTuple
 
 SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"
+_PAIRS = {"avx512bf16"}
+# Where registers hold matrices, pairs take as long as eight multiply-adds of float32 (measured on
+# Granite Rapids).
+_SLOW_PAIRS = {"amx-bf16"}
+_MATRICES = {"amx-bf16": ("bfloat16",), "amx-int8": ("int8", "uint8")}
 
 
 class Target(NamedTuple):
@@ -30,6 +36,8 @@ class Target(NamedTuple):
     bfloat_pairs: one instruction adds the products of two pairs of bfloat16 to a float32.
     byte_quads: one instruction adds the products of four bytes, unsigned ones by signed ones, to an
     int32.
+    matrices: dtypes of which registers hold matrices, of sixteen rows of a cache line, that one
+    instruction multiplies.
     """
 
     name: str
@@ -44,6 +52,7 @@ class Target(NamedTuple):
     half: bool
     bfloat_pairs: bool = False
     byte_quads: bool = False
+    matrices: frozenset[str] = frozenset()
 
     @property
     def multiplies_halves(self) -> bool:
@@ -136,17 +145,26 @@ def host_targets() -> tuple[Target, ...]:
     triple, cpu, features = _host()
     has = {name[1:] for name in features.split(",") if name.startswith("+")}
     table = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.split("-")[0], _OTHER)
+    matrices = _matrices(has)
     return tuple(
         target._replace(
             triple=triple,
             cpu=target.cpu or cpu,
             features="" if target.cpu else features,
-            bfloat_pairs=not target.cpu and "avx512bf16" in has,
+            bfloat_pairs=not target.cpu and has >= _PAIRS and not _SLOW_PAIRS & has,
             byte_quads=not target.cpu and {"avx512vnni", "avx512vl"} <= has,
+            matrices=frozenset() if target.cpu else matrices,
         )
         for needs, target in table
         if needs <= has
     )
+
+
+def _matrices(has: set[str]) -> frozenset[str]:
+    """The dtypes of which this process may multiply matrices in registers."""
+    dtypes = [dtype for feature in _MATRICES if feature in has for dtype in _MATRICES[feature]]
+    usable = dtypes and "amx-tile" in has and may_use_matrices()
+    return frozenset(dtypes if usable else ())
 
 
 @lru_cache(maxsize=1)

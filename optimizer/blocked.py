@@ -35,12 +35,19 @@ from operator import mul
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import GemmKernel, Store, masks_stores
+from tensorop.jit.gemm_abi import (
+    MATRIX,
+    MATRIX_TILE,
+    GemmKernel,
+    Store,
+    masks_stores,
+    multiplies_matrices,
+)
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile, choose_tile, tallest_tile, tile_of_columns
 from tensorop.optimizer.ahead import is_far, is_slow
 from tensorop.optimizer.balance import balanced, ceiling, share_of
-from tensorop.optimizer.blocks import Blocks, block_sizes
+from tensorop.optimizer.blocks import STEPS, Blocks, block_sizes
 from tensorop.optimizer.choice import MODEL, Choice
 from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.groups import inputs_in_groups
@@ -177,11 +184,8 @@ def blocked(
         What a search has decided of tile, blocks and loop order.
     """
     kind = element(op.dtype)
-    tile = choice.tile or _model_tile(op, machine)
+    op, axes, tile, inputs, matrices = _laid_out(op, machine, choice.tile)
     rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
-    op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
-    axes = axes_of(op, (rows, tile.columns))
-    # Of long axes a window at a time is blocked, packed and shared.
     m_axis, n_axis, k_axis = (tabled_part(axis) for axis in axes[-3:])
     m, n, k = m_axis.size, n_axis.size, k_axis.size
     batch = [a for a in axes if a.type == DimType.C]
@@ -196,19 +200,21 @@ def blocked(
         share_of(m, inner_threads, rows) if share_m else m,
         n if share_m else share_of(n, inner_threads, tile.columns),
     )
-    inputs = inputs_in_groups(op, machine, (m_axis, n_axis), k_axis)
     together = kind.accumulator.size // element(inputs[0]).size if inputs else 1
     step = kind.accumulator.size // together  # bytes of a panel for each lane and step of K
     sizes = (*parts, k)
-    blocks = block_sizes(machine, kind, sizes, (rows, tile.columns), choice.scales, together)
+    whole = MATRIX * together if matrices else STEPS
+    blocks = block_sizes(machine, kind, sizes, (rows, tile.columns), choice.scales, together, whole)
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     sharing = inner_threads if share_m else 1
     stored = _stored(op, axes, rows, tile, blocks, sharing, machine)
+    if matrices:
+        stored = _Stored("columns" if stored.how == "columns" else "scatter", False, axes[-3])
     blocks = blocks._replace(mc=min(blocks.mc, local))
     axes = (*axes[:-3], stored.rows, *axes[-2:])
-    lies = columns_lie(op, axes[-2], axes[-1], blocks.kc)
+    lies = not matrices and columns_lie(op, axes[-2], axes[-1], blocks.kc)
     if not lies and inner_threads == 1 and blocks.mc >= m and is_slow(op, IN1, m, machine):
         # Where K is in several blocks, in0 is packed again for every block of in1.
         turns = TURNS if blocks.kc >= k else TURNS_AGAIN
@@ -216,7 +222,9 @@ def blocked(
         blocks = blocks._replace(nc=min(blocks.nc, nc))
     # A product knows what is packed next where its own thread does so, in the order of `_alone`.
     ask0, ask1 = (
-        not choice.rows_first and _asked(op, tensor, blocks, (parts[0], n, k), machine)
+        not choice.rows_first
+        and not matrices
+        and _asked(op, tensor, blocks, (parts[0], n, k), machine)
         for tensor in (IN0, IN1)
     )
     ask0 &= inner_threads == 1 or share_m
@@ -239,6 +247,7 @@ def blocked(
         past=stored.past,
         piece=stored.piece,
         near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
+        matrices=matrices,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0, not ask0 and is_far(op, IN0, machine))
@@ -262,6 +271,37 @@ def blocked(
         f"{', B read where it lies' * lies}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
+
+
+class _Laid(NamedTuple):
+    """An operation with its axes, for a register tile; the dtypes of its inputs where panels hold
+    groups of steps of K, and whether registers hold matrices of these."""
+
+    op: TensorOp
+    axes: tuple[Axis, ...]
+    tile: Tile
+    inputs: tuple[str, ...]
+    matrices: bool
+
+
+def _laid_out(op: TensorOp, machine: Machine, tile: Tile | None) -> _Laid:
+    """By matrices where registers hold them, and nothing else is asked for."""
+    inputs, out = [t.dtype for t in op.tensors[:2]], op.dtype
+    if tile in (None, MATRIX_TILE) and multiplies_matrices(machine.target, inputs, out):
+        found = _with_tile(op, machine, MATRIX_TILE, matrices=True)
+        if found.inputs:
+            return found
+    return _with_tile(op, machine, tile or _model_tile(op, machine), matrices=False)
+
+
+def _with_tile(op: TensorOp, machine: Machine, tile: Tile, *, matrices: bool) -> _Laid:
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
+    op = _cut_summed(_cut_fastest(op, rows, rows // tile.vectors))
+    axes = axes_of(op, (rows, tile.columns))
+    # Of long axes a window at a time is blocked, packed and shared.
+    m, n, k = (tabled_part(axis) for axis in axes[-3:])
+    inputs = inputs_in_groups(op, machine, (m, n), k, matrices=matrices)
+    return _Laid(op, axes, tile, inputs, matrices)
 
 
 def _turn(

@@ -8,6 +8,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.tuples import NamedTuple
 
 MIN_KC = 32
+STEPS = 4  # of K that blocks are multiples of
 
 
 class Blocks(NamedTuple):
@@ -25,6 +26,7 @@ def block_sizes(
     tile: tuple[int, int],
     scales: tuple[float, float, float] = (1.0, 1.0, 1.0),
     together: int = 1,
+    steps: int = STEPS,
 ) -> Blocks:
     """Block sizes from cache sizes, evened out so that the last block is about as long.
 
@@ -38,12 +40,14 @@ def block_sizes(
         What to multiply the model's block sizes by.
     together : int
         Steps of K that are an element of a panel.
+    steps : int
+        Of K, which blocks are multiples of.
     """
     (m, n, k), (mr, nr), (m_scale, n_scale, k_scale) = sizes, tile, scales
     bytes_ = kind.accumulator.size // together
     longest = max(MIN_KC, machine.l1 // (nr * bytes_))
     # A partial sum stored in a half type would be rounded once a block.
-    kc = k if kind.half else balanced(k, round(longest * k_scale), 4)
+    kc = k if kind.half else balanced(k, round(longest * k_scale), steps)
     mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
     nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
     work = max(1, call_work(machine, kind, together) // (mc * kc))

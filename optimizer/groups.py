@@ -13,7 +13,7 @@ whose inputs are bytes, and its out is not, is always one of groups.
 from __future__ import annotations
 
 from tensorop.ir import DimType, TensorOp
-from tensorop.jit.gemm_abi import BYTES, multiplies
+from tensorop.jit.gemm_abi import BYTES, multiplies, multiplies_matrices
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import LONGEST
 from tensorop.schedule import Axis
@@ -22,7 +22,7 @@ LEAST_OF_BATCH = 16**3  # products of bytes below which other kernels go through
 
 
 def inputs_in_groups(
-    op: TensorOp, machine: Machine, lanes: tuple[Axis, Axis], k: Axis
+    op: TensorOp, machine: Machine, lanes: tuple[Axis, Axis], k: Axis, *, matrices: bool = False
 ) -> tuple[str, ...]:
     """The dtypes of the inputs of a matrix product from panels, if it is one of groups; else none.
 
@@ -34,13 +34,20 @@ def inputs_in_groups(
         The axes along the lanes of either side's panels.
     k : Axis
         What tables hold of K.
+    matrices : bool
+        By registers that hold matrices: panels of in1 have lines along K then, which any layout is
+        copied into.
     """
     inputs = (op.tensors[0].dtype, op.tensors[1].dtype)
+    can = multiplies_matrices if matrices else multiplies
+    if not can(machine.target, inputs, op.dtype):
+        return ()
     if narrows(op):
         return inputs
-    if not multiplies(machine.target, inputs, op.dtype) or k.size < op.size_of(DimType.K):
+    if k.size < op.size_of(DimType.K):
         return ()
-    lie = all(_unit(axis, t) or lie_in_groups(k, t, 2) for t, axis in enumerate(lanes))
+    sides = lanes[:1] if matrices else lanes
+    lie = all(_unit(axis, t) or lie_in_groups(k, t, 2) for t, axis in enumerate(sides))
     return inputs if lie else ()
 
 
@@ -61,7 +68,8 @@ def multiplies_bytes(op: TensorOp, machine: Machine) -> bool:
         As it was given: a dimension a label.
     """
     m, n, k = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
-    if not multiplies(machine.target, [t.dtype for t in op.tensors[:2]], op.dtype):
+    inputs, target = [t.dtype for t in op.tensors[:2]], machine.target
+    if not any(can(target, inputs, op.dtype) for can in (multiplies, multiplies_matrices)):
         return False
     if min(m, n, k) == 1 or k > LONGEST:
         return False

@@ -42,8 +42,10 @@ class _Packing(NamedTuple):
     way: `along` where the lanes are consecutive in the source (or nothing is), `across` where the
     depth is, `within` where another part of the lanes is than the fastest: lanes are then
     transposed with lanes. `groups`: along, into panels of groups; `across groups` where these are
-    consecutive in the source. `digits`: where dimensions are short, as tiles of their digits
-    (optimizer/digits.py). together: lanes that are moved as one wide element. group: see `_group`.
+    consecutive in the source. `lines`: the depth of every lane, into lines; `across lines` where
+    the lanes are consecutive in the source. `digits`: where dimensions are short, as tiles of their
+    digits (optimizer/digits.py). together: lanes that are moved as one wide element. group: see
+    `_group`.
     """
 
     way: str
@@ -113,9 +115,13 @@ class CopyWords(ScheduleTables):
     def _packing(self, pack: Pack) -> _Packing:
         """How a pack is done, decided once."""
         if pack not in self._packings:
-            together = self.panels[pack.tensor].together
-            moved = self._moving(pack) if together == 1 else self._grouping(pack, together)
-            self._packings[pack] = moved
+            panels = self.panels[pack.tensor]
+            if panels.lane == LINE:
+                self._packings[pack] = self._lining(pack)
+            elif panels.together > 1:
+                self._packings[pack] = self._grouping(pack, panels.together)
+            else:
+                self._packings[pack] = self._moving(pack)
         return self._packings[pack]
 
     def _moving(self, pack: Pack) -> _Packing:
@@ -141,6 +147,17 @@ class CopyWords(ScheduleTables):
             return _Packing("across groups", 1, 1, kernel)
         kernel = CopyKernel(f"uint{8 * self._element(pack.tensor).size}", "uint32", "groups")
         return _Packing("groups", 1, 1, kernel)
+
+    def _lining(self, pack: Pack) -> _Packing:
+        """How elements get into lines along the depth."""
+        lanes, depth = (
+            any(d.strides[pack.tensor] == 1 for d in self._tabled_axis(name).dimensions[-1:])
+            for name in (pack.lanes, pack.depth)
+        )
+        kind = f"uint{8 * self._element(pack.tensor).size}"
+        if lanes and not depth:
+            return _Packing("across lines", 1, 1, CopyKernel(kind, kind, "across"))
+        return _Packing("lines", 1, 1, CopyKernel(kind, kind, "along"))
 
     def _copy_kernel(self, pack: Pack, way: str, together: int, tile: int) -> CopyKernel:
         tensor = self.op.tensors[pack.tensor]
@@ -214,8 +231,11 @@ class CopyWords(ScheduleTables):
             if isinstance(step, Call) and isinstance(step.kernel, GemmKernel)
         )
         lanes_at = self._in_block(pack.lanes, product)
-        lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * step
-        depth = self._in_block(pack.depth, product) // panels.together * panels.row
+        lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * panels.lane
+        depth_at = self._in_block(pack.depth, product)
+        depth = depth_at // panels.together * panels.row
+        if panels.lane == LINE:
+            depth += depth_at % panels.together * size
         words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]
         words[d.PLANE] = panels.plane
@@ -230,7 +250,22 @@ class CopyWords(ScheduleTables):
             words[d.LOADS] = self.image.keep(tile.loads * kind.part)
             words[d.STORES] = self.image.keep(tile.stores(depth, panels.plane))
             return words
-        if way in ("along", "groups"):
+        if way == "lines":  # lanes that do not exist are not stored, whatever they hold
+            words[d.WIDTH], block = 0, panels.depth_block
+            records, begin = chunks(_common_runs(deep, depth, size), size, block, block)
+            records[:, 1] = deep[records[:, 0]]
+            self._set_x(words, pack.depth, (records, begin), block, depth)
+            self._set_y(words, pack.lanes, read, lanes)
+        elif way == "across lines":
+            words[d.WIDTH], block = 0, panels.depth_block
+            self._set_x(
+                words, pack.lanes, chunks(read, size, vector, pack.width), pack.width, lanes
+            )
+            self._set_y(words, pack.depth, deep, depth)
+            found = chunks(depth, size, kernel.rows(self.target), block)
+            self._set_y_chunks(words, found, block)
+            self._set_z(words, "", np.zeros(1, np.int64), np.zeros(1, np.int64))
+        elif way in ("along", "groups"):
             found = chunks(read, size, pack.width, pack.width)
             self._set_x(words, pack.lanes, found, pack.width, lanes)
             self._set_y(words, pack.depth, deep, depth)

@@ -41,7 +41,10 @@ TEMPORARIES = (Slot.SPARE0, Slot.SPARE1)  # of what one part of a plan leaves to
 
 
 class Panels(NamedTuple):
-    """Where the panels of one packed tensor lie: block sizes and strides in bytes."""
+    """Where the panels of one packed tensor lie: block sizes and strides in bytes.
+
+    row: of `together` positions along the depth, of every lane; lane: from one lane to the next.
+    """
 
     pack: Pack
     lanes_block: int
@@ -50,7 +53,8 @@ class Panels(NamedTuple):
     panel: int
     plane: int
     private: bool  # every share of a region has panels of its own
-    together: int = 1  # positions along the depth that are an element of a row
+    together: int = 1
+    lane: int = 0
 
     @property
     def bytes(self) -> int:
@@ -110,17 +114,20 @@ class ScheduleTables:
                 packs[step] = sharing
             elif isinstance(step.kernel, GemmKernel):
                 for pack, around in packs.items():
-                    together = step.kernel.together
-                    panels = self._panel(pack, blocks, bool(around & sharing), together)
+                    panels = self._panel(pack, step.kernel, blocks, bool(around & sharing))
                     self.panels[pack.tensor] = panels
 
-    def _panel(self, pack: Pack, blocks: dict[str, int], private: bool, together: int) -> Panels:
+    def _panel(
+        self, pack: Pack, kernel: GemmKernel, blocks: dict[str, int], private: bool
+    ) -> Panels:
         kind = self._element(self.op.out).accumulator
-        depth = blocks[pack.depth]
-        row = pack.width * kind.size
+        depth, lanes, plane = blocks[pack.depth], blocks[pack.lanes], pack.width * kind.part
+        together, lane, size = kernel.together, kind.part, kind.size
+        if kernel.in_lines(pack.tensor):
+            together, lane, size = LINE // self._element(pack.tensor).size, LINE, LINE
+        row = pack.width * size
         panel = -(-depth // together) * row
-        plane = pack.width * kind.part
-        return Panels(pack, blocks[pack.lanes], depth, row, panel, plane, private, together)
+        return Panels(pack, lanes, depth, row, panel, plane, private, together, lane)
 
     def _tabled(self) -> set[tuple[str, int]]:
         """Which axes of which tensors kernels address through tables: loops leave them alone."""

@@ -15,17 +15,22 @@ from hypothesis import strategies as st
 
 import tensorop
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.gemm_abi import GemmKernel
+from tensorop.jit import target as target_module
+from tensorop.jit.gemm_abi import MATRIX_TILE, GemmKernel
 from tensorop.jit.generate import generate
+from tensorop.jit.matrix_state import may_use_matrices
 from tensorop.jit.target import current_target, host_targets
 from tensorop.optimizer.groups import multiplies_bytes
 from tensorop.optimizer.machine import host_machine
 from tensorop.schedule import Call
 from tests.fences import Fenced, Layout
 
+TARGET = current_target()
 needs_pairs = pytest.mark.skipif(
-    not current_target().bfloat_pairs, reason="no instruction multiplies pairs of bfloat16 here"
+    not (TARGET.bfloat_pairs or "bfloat16" in TARGET.matrices),
+    reason="no instruction multiplies pairs of bfloat16 here",
 )
+needs_matrices = pytest.mark.skipif(not TARGET.matrices, reason="no registers hold matrices here")
 needs_quads = pytest.mark.skipif(
     not current_target().byte_quads, reason="no instruction multiplies quads of bytes here"
 )
@@ -133,6 +138,65 @@ def test_updates_and_epilogues() -> None:
     tensorop.einsum("ik,kj->ij", left, right, out=out, alpha=2.0, beta=0.5)
     expected = 2 * product + 0.5 * before
     np.testing.assert_allclose(out.astype(np.float64), expected, rtol=2 * EPS, atol=1e-4)
+
+
+# matrices in registers
+
+DEPTHS = (*range(28, 36), *range(60, 68), *range(124, 132), 255, 257, 511, 513, 999, 1023)  # of K
+
+
+@needs_matrices
+@given(
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(["bfloat16", *SIGNS]),
+    st.tuples(*[st.integers(1, 100)] * 2, st.sampled_from(DEPTHS) | st.integers(2, 140)),
+    st.integers(0, 2**32),
+)
+def test_matrices_of_any_size(
+    spec: str, dtypes: str | tuple[str, str], sizes: tuple[int, int, int], seed: int
+) -> None:
+    """Several rows or one of tiles, one matrix or four, whole lines of K, segments, and what is
+    left; also beside panels of which nothing has been written."""
+    rng = np.random.default_rng(seed)
+    shapes = shapes_of(spec, **dict(zip("ijk", sizes, strict=True)))
+    if dtypes == "bfloat16":
+        check(spec, *(drawn(rng, shape) for shape in shapes), threads=int(rng.integers(1, 3)))
+        return
+    first, second = (bytes_(rng, *each) for each in zip(dtypes, shapes, strict=True))
+    got = tensorop.einsum(spec, first, second, dtype="int32")
+    np.testing.assert_array_equal(got, exact(spec, first, second))
+
+
+@needs_matrices
+def test_matrices_are_what_products_of_their_dtypes_are_made_of() -> None:
+    for dtype, out in (("bfloat16", None), ("int8", "int32")):
+        plan = tensorop.compile("ik,kj->ij", (90, 80), (80, 70), dtypes=dtype, dtype=out, threads=1)
+        assert "_matrices" in plan.explain()
+
+
+@pytest.mark.parametrize("dtypes", SIGNS, ids="-".join)
+@pytest.mark.parametrize("spec", LAYOUTS)
+def test_quads_where_no_registers_hold_matrices(
+    spec: str, dtypes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = host_machine()._replace(target=TARGET._replace(matrices=frozenset()))
+    for module in ("planning", "optimizer.machine"):
+        monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: machine)
+    tensorop.cache_clear()
+    rng, shapes = np.random.default_rng(5), shapes_of(spec, i=70, j=93, k=301)
+    check_bytes(spec, *(bytes_(rng, *each) for each in zip(dtypes, shapes, strict=True)))
+    plan = tensorop.compile(spec, *shapes, dtypes=dtypes, dtype="int32", threads=1)
+    assert "_matrices" not in plan.explain()
+    tensorop.cache_clear()
+
+
+def test_leave_to_use_matrices_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    has = {"amx-tile", "amx-bf16", "amx-int8"}
+    for leave, dtypes in ((True, {"bfloat16", "int8", "uint8"}), (False, set())):
+        monkeypatch.setattr(target_module, "may_use_matrices", lambda leave=leave: leave)
+        assert target_module._matrices(has) == dtypes
+        assert not target_module._matrices(has - {"amx-tile"})
+    assert isinstance(may_use_matrices(), bool)
 
 
 # quads of bytes
@@ -301,6 +365,13 @@ def test_kernels_of_groups_are_for_their_dtypes_and_targets() -> None:
         for dtype, given_in in refused:
             with pytest.raises(ValueError, match="no groups"):
                 generate(GemmKernel(dtype, 1, 4, inputs=(given_in, given_in)), target)
+        with pytest.raises(ValueError, match=r"no (matrices of|tile of matrices)"):
+            kernel = GemmKernel("int32", 1, 4, inputs=("int8", "int8"), matrices=True)
+            generate(kernel, target)
+        if not target.matrices:
+            with pytest.raises(ValueError, match="no matrices of bfloat16 and bfloat16"):
+                inputs = ("bfloat16", "bfloat16")
+                generate(GemmKernel("bfloat16", *MATRIX_TILE, inputs=inputs, matrices=True), target)
         if target.byte_quads:
             with pytest.raises(ValueError, match="no whole vectors of columns"):
                 generate(GemmKernel("uint32", 1, 2, inputs=("int8", "int8")), target)

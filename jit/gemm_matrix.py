@@ -1,0 +1,229 @@
+"""The macro-kernel of registers that hold matrices (AMX).
+
+A register has sixteen rows of a cache line. One instruction adds to a matrix of 16 x 16 sums the
+products of one whose rows lie along K, and of one whose rows are groups of steps of K, of sixteen
+lanes. These are the panel of B, which has K in lines, and that of A, which has groups as others do
+(`groups.py`). A tile of C is four matrices of sums. A few tiles, one below the other, go through K
+in segments, so short that L1 holds that of B's panel for all of them, while those of A's come from
+L2; in between their sums are kept on the stack, from where they reach C, too.
+
+    for every line of K:   S00 += B0 A0,  S01 += B0 A1,  S11 += B1 A1,  S10 += B1 A0
+
+What is left of K is no whole line: two registers are configured for that many steps, so that
+nothing is configured anew meanwhile. A matrix that has no row of C is left out; rows and columns
+that C does not have are computed out of whatever the panels hold there, and not stored.
+
+Numbers below the least normal one are zeros; sums of bfloat16 are rounded to nearest, as float32.
+All signs of bytes have an instruction each.
+
+Source: Intel, "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 1, chapter 18,
+and volume 2, LDTILECFG, TDPBF16PS and TDPBSSD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from tensorop.jit.abi import Frame
+from tensorop.jit.builder import BYTE, VOID, WORD, Value
+from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import MATRIX, GemmKernel
+from tensorop.jit.gemm_macro import MacroKernel
+from tensorop.jit.instructions import Whole
+from tensorop.jit.lines import LINE
+from tensorop.jit.slots import AxisSlot
+from tensorop.jit.target import Target
+from tensorop.tuples import NamedTuple
+
+HALVES = 2  # matrices along each side of a tile
+SUMS = HALVES * HALVES  # the first registers, [column half][row half]
+COLUMNS, GROUPS = 4, 5  # that hold a matrix of B, and one of A
+LEFT_COLUMNS, LEFT_GROUPS = 6, 7  # the same of what is left of K
+LINES = 8  # of K that a panel of B has in L1 meanwhile
+STRIP = 8  # tiles that use them
+BYTES_OF_ROWS, ROWS = 2, 6  # words of the configuration, of which each has 2 or 1 bytes a register
+
+
+class _Part(NamedTuple):
+    """What is added to a tile: where it begins in the panels of A and B, where its sums are kept
+    meanwhile, how many lines of K and what is left behind them; whether they are the first."""
+
+    a: Value
+    b: Value
+    sums: Value
+    lines: Value
+    left: Value
+    first: Value
+
+
+class MatrixKernel(MacroKernel):
+    """The walk over a block of C, in tiles of four matrices."""
+
+    def __init__(self, kernel: GemmKernel, target: Target) -> None:
+        super().__init__(kernel, target)
+        code = self.code
+        self.whole = code.builder.udiv(self.k, code.int(MATRIX))
+        self.left = code.builder.and_(self.k, code.int(MATRIX - 1))
+        self.group_row = self.mr * self.part  # bytes of a row of groups in a panel of A
+        self.lines = kernel.columns * LINE  # bytes of a line of K of all columns
+
+    def generate(self) -> ir.Module:
+        self.flush.generate()
+        self._read_operands()
+        code, nr, mr = self.code, self.kernel.columns, self.mr
+        self.strip = code.stack(BYTE, STRIP * self._tile_bytes)
+        self._configure()
+        with code.loop(self.n, step=nr) as n:
+            columns = code.min(nr, code.sub(self.n, n))
+            b = code.at(self.b, code.mul(code.builder.udiv(n, code.int(nr)), self.b_panel))
+            self._fill_pairs(b)
+            with code.loop(self.m, step=STRIP * mr) as m:
+                a = code.at(self.a, code.mul(code.builder.udiv(m, code.int(mr)), self.a_panel))
+                rows = code.min(STRIP * mr, code.sub(self.m, m))
+                self._strip(a, b, rows, columns)
+                with self._tiles(rows) as (number, row, left):
+                    buffer = code.at(self.strip, code.mul(number, self._tile_bytes))
+                    self._flush(code.add(m, row), left, n, columns, buffer)
+        self._do("tilerelease")
+        return code.finish()
+
+    @property
+    def _tile_bytes(self) -> int:
+        return self.kernel.columns * self.group_row
+
+    @contextmanager
+    def _tiles(self, rows: Value) -> Iterator[tuple[Value, Value, Value]]:
+        """A loop over the tiles of some rows: their number, first row, and how many rows it has."""
+        code = self.code
+        with code.loop(rows, step=self.mr) as row:
+            number = code.builder.udiv(row, code.int(self.mr))
+            yield number, row, code.min(self.mr, code.sub(rows, row))
+
+    def _strip(self, a: Value, b: Value, rows: Value, columns: Value) -> None:
+        """The sums of the tiles of some rows: a segment of K after the other, of which that of the
+        panel of B is in L1 then, for all tiles."""
+        code = self.code
+        segments = code.max(1, code.builder.udiv(code.add(self.whole, LINES - 1), code.int(LINES)))
+        with code.loop(segments) as segment:
+            lines = code.min(LINES, code.sub(self.whole, code.mul(segment, LINES)))
+            right = code.at(b, code.mul(segment, LINES * self.lines))
+            above = code.at(a, code.mul(segment, LINES * MATRIX * self.group_row))
+            last = code.equal(code.add(segment, 1), segments)
+            left = code.builder.select(last, self.left, code.int(0))
+            with self._tiles(rows) as (number, _, height):
+                part = _Part(
+                    code.at(above, code.mul(number, self.a_panel)),
+                    right,
+                    code.at(self.strip, code.mul(number, self._tile_bytes)),
+                    lines,
+                    left,
+                    code.equal(segment, 0),
+                )
+                self._add(part, height, columns)
+
+    def _configure(self) -> None:
+        """Sixteen rows of a line in every register, but for what is left of K."""
+        code, builder = self.code, self.code.builder
+        left = code.max(1, self.left)
+        words = [code.int(0)] * (LINE // 8)
+        words[0] = code.int(1)  # palette
+        words[BYTES_OF_ROWS] = code.int(sum(LINE << (16 * i) for i in range(SUMS)))
+        short = builder.shl(code.mul(left, self.part), code.int(16 * (LEFT_COLUMNS - SUMS)))
+        lines_above = sum(LINE << (16 * (i - SUMS)) for i in (COLUMNS, GROUPS, LEFT_GROUPS))
+        words[BYTES_OF_ROWS + 1] = builder.or_(short, code.int(lines_above))
+        few = builder.shl(left, code.int(8 * LEFT_GROUPS))
+        whole = sum(MATRIX << (8 * i) for i in range(LEFT_GROUPS))
+        words[ROWS] = builder.or_(few, code.int(whole))
+        memory = code.stack(WORD, len(words))
+        for i, word in enumerate(words):
+            code.set_word(memory, i, word)
+        self._do("ldtilecfg", memory)
+
+    def _fill_pairs(self, b: Value) -> None:
+        """Where the last step of K is the first of a pair, the other is zero in B, as in A."""
+        code, size = self.code, element(self.kernel.inputs[1]).size
+        if self.kernel.together != 2:  # anything times zero is zero, of whole numbers
+            return
+        k = code.word(code.frame, Frame.SIZE + AxisSlot.K)
+        with code.when(code.nonzero(code.builder.and_(k, code.int(1)))):
+            at = code.mul(k, size)  # of lines, in the first column
+            inside = code.builder.and_(at, code.int(LINE - 1))
+            line = code.mul(code.builder.udiv(at, code.int(LINE)), self.lines)
+            place = code.at(b, code.add(line, inside))
+            zero = ir.Constant(ir.IntType(8 * size), 0)
+            with code.loop(self.kernel.columns) as column:
+                code.store(zero, code.at(place, code.mul(column, LINE)))
+
+    def _add(self, part: _Part, rows: Value, columns: Value) -> None:
+        """Add to the sums of a tile, but to those of no row or no column."""
+        code = self.code
+        with code.either(code.less(MATRIX, columns)) as (two, one):
+            for branch, across in ((two, HALVES), (one, 1)):
+                with branch, code.either(code.less(MATRIX, rows)) as (both, upper):
+                    with both:
+                        self._sums(part, HALVES, across)
+                    with upper:
+                        self._sums(part, 1, across)
+
+    def _sums(self, part: _Part, down: int, across: int) -> None:
+        code = self.code
+        numbers = [n * HALVES + m for n in range(across) for m in _back_and_forth(down, n)]
+
+        def each(what: str) -> None:
+            for number in numbers:
+                n, m = divmod(number, HALVES)
+                at = n * MATRIX * self.group_row + m * LINE
+                self._move(what, number, part.sums, at, self.group_row)
+
+        with code.either(part.first) as (begins, goes_on):
+            with begins:
+                for number in numbers:
+                    self._do("tilezero", self._register(number))
+            with goes_on:
+                each("tileloadd64")
+        with code.reduce(part.lines, [part.a, part.b]) as carried:
+            a, b = carried.values
+            self._line(a, b, (COLUMNS, GROUPS), down, across)
+            carried.update([code.at(a, MATRIX * self.group_row), code.at(b, self.lines)])
+        with code.when(code.nonzero(part.left)):
+            a, b = carried.values
+            self._line(a, b, (LEFT_COLUMNS, LEFT_GROUPS), down, across)
+        each("tilestored64")
+
+    def _line(self, a: Value, b: Value, registers: tuple[int, int], down: int, across: int) -> None:
+        """A line of K, or what is left of it: from one matrix to the next one side stays."""
+        columns, groups = registers
+        for n in range(across):
+            self._move("tileloadd64", columns, b, n * MATRIX * LINE, LINE)
+            for i, m in enumerate(_back_and_forth(down, n)):
+                if n == 0 or i > 0:
+                    self._move("tileloadd64", groups, a, m * LINE, self.group_row)
+                numbers = n * HALVES + m, columns, groups
+                self._do(self._instruction, *map(self._register, numbers))
+
+    @property
+    def _instruction(self) -> str:
+        """The instruction."""
+        if self.kernel.together == 2:
+            return "tdpbf16ps"
+        lanes, columns = ("su"[dtype.startswith("u")] for dtype in self.kernel.inputs)
+        return f"tdpb{columns}{lanes}d"
+
+    def _move(self, what: str, register: int, memory: Value, at: int, step: int) -> None:
+        """A register from or to memory, rows so many bytes apart."""
+        self._do(what, self._register(register), self.code.at(memory, at), self.code.int(step))
+
+    @staticmethod
+    def _register(number: int) -> Value:
+        return Whole(BYTE, number)
+
+    def _do(self, what: str, *arguments: Value) -> None:
+        self.code.call(f"llvm.x86.{what}", VOID, arguments)
+
+
+def _back_and_forth(down: int, n: int) -> Sequence[int]:
+    """The order of the matrices of a column half: each begins where the one before has ended."""
+    return range(down)[:: -1 if n % 2 else 1]
