@@ -3,7 +3,7 @@
 A register has sixteen rows of a cache line. One instruction adds to a matrix of 16 x 16 sums the
 products of one whose rows lie along K, and of one whose rows are groups of steps of K, of sixteen
 lanes. These are the panel of B, which has K in lines, and that of A, which has groups as others do
-(`groups.py`). A tile of C is four matrices of sums. A few tiles, one below the other, go through K
+(`groups.py`). A tile of C is four matrices of sums. Some tiles, one below the other, go through K
 in segments, so short that L1 holds that of B's panel for all of them, while those of A's come from
 L2; in between their sums are kept on the stack, from where they reach C, too.
 
@@ -28,10 +28,12 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
+from tensorop.jit.arithmetic import Arithmetic
 from tensorop.jit.builder import BYTE, VOID, WORD, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import MATRIX, GemmKernel
 from tensorop.jit.gemm_macro import MacroKernel
+from tensorop.jit.gemm_store import Sums
 from tensorop.jit.instructions import Whole
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
@@ -43,7 +45,7 @@ SUMS = HALVES * HALVES  # the first registers, [column half][row half]
 COLUMNS, GROUPS = 4, 5  # that hold a matrix of B, and one of A
 LEFT_COLUMNS, LEFT_GROUPS = 6, 7  # the same of what is left of K
 LINES = 8  # of K that a panel of B has in L1 meanwhile
-STRIP = 8  # tiles that use them
+STRIP = 16  # tiles that use them
 BYTES_OF_ROWS, ROWS = 2, 6  # words of the configuration, of which each has 2 or 1 bytes a register
 
 
@@ -76,19 +78,41 @@ class MatrixKernel(MacroKernel):
         code, nr, mr = self.code, self.kernel.columns, self.mr
         self.strip = code.stack(BYTE, STRIP * self._tile_bytes)
         self._configure()
+        segments = code.max(1, code.builder.udiv(code.add(self.whole, LINES - 1), code.int(LINES)))
+        one = code.equal(segments, 1)  # the sums of a tile are stored while L1 has them
+        strip = code.builder.select(one, code.int(mr), code.int(STRIP * mr))
         with code.loop(self.n, step=nr) as n:
             columns = code.min(nr, code.sub(self.n, n))
             b = code.at(self.b, code.mul(code.builder.udiv(n, code.int(nr)), self.b_panel))
             self._fill_pairs(b)
-            with code.loop(self.m, step=STRIP * mr) as m:
+            with code.loop(self.m, step=strip) as m:
                 a = code.at(self.a, code.mul(code.builder.udiv(m, code.int(mr)), self.a_panel))
-                rows = code.min(STRIP * mr, code.sub(self.m, m))
-                self._strip(a, b, rows, columns)
+                rows = code.min(strip, code.sub(self.m, m))
+                self._strip(a, b, segments, rows, columns)
                 with self._tiles(rows) as (number, row, left):
-                    buffer = code.at(self.strip, code.mul(number, self._tile_bytes))
-                    self._flush(code.add(m, row), left, n, columns, buffer)
+                    sums = code.at(self.strip, code.mul(number, self._tile_bytes))
+                    self._store_tile(sums, code.add(m, row), left, n, columns)
         self._do("tilerelease")
         return code.finish()
+
+    def _store_tile(self, sums: Value, m: Value, rows: Value, n: Value, columns: Value) -> None:
+        """To C: of whole tiles one column after the other, if they are one there, too."""
+        code, result, lanes = self.code, self.result, self.lanes
+        if self.kernel.store != "columns":
+            self._flush(m, rows, n, columns, sums)
+            return
+        whole = code.equal(code.mul(rows, columns), self.mr * self.kernel.columns)
+        straight = code.builder.and_(whole, code.builder.not_(result.needs_scalars()))
+        with code.either(straight) as (then, otherwise):
+            with then:
+                places = result.places(m, HALVES, lanes, "columns")
+                number = Arithmetic(code, self.accumulator, lanes)
+                with code.loop(columns) as column:
+                    source = code.at(sums, code.mul(column, self.group_row))
+                    both = [number.load(code.at(source, half * LINE)) for half in range(HALVES)]
+                    result.store(Sums(both, places, code.add(n, column), lanes))
+            with otherwise:
+                self._flush(m, rows, n, columns, sums)
 
     @property
     def _tile_bytes(self) -> int:
@@ -102,11 +126,10 @@ class MatrixKernel(MacroKernel):
             number = code.builder.udiv(row, code.int(self.mr))
             yield number, row, code.min(self.mr, code.sub(rows, row))
 
-    def _strip(self, a: Value, b: Value, rows: Value, columns: Value) -> None:
+    def _strip(self, a: Value, b: Value, segments: Value, rows: Value, columns: Value) -> None:
         """The sums of the tiles of some rows: a segment of K after the other, of which that of the
         panel of B is in L1 then, for all tiles."""
         code = self.code
-        segments = code.max(1, code.builder.udiv(code.add(self.whole, LINES - 1), code.int(LINES)))
         with code.loop(segments) as segment:
             lines = code.min(LINES, code.sub(self.whole, code.mul(segment, LINES)))
             right = code.at(b, code.mul(segment, LINES * self.lines))
