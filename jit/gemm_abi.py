@@ -40,7 +40,7 @@ def multiplies(target: Target, inputs: Sequence[str], sums: str) -> bool:
 def multiplies_matrices(target: Target, inputs: Sequence[str], sums: str) -> bool:
     """Whether a target has registers for matrices of these dtypes."""
     into = ("int32", "uint32") if set(inputs) <= set(BYTES) else ("bfloat16",)
-    return bool(inputs) and set(inputs) <= target.matrices and sums in into
+    return bool(inputs) and set(inputs) <= set(target.matrices) and sums in into
 
 
 class GemmWord(IntEnum):

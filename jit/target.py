@@ -52,7 +52,7 @@ class Target(NamedTuple):
     half: bool
     bfloat_pairs: bool = False
     byte_quads: bool = False
-    matrices: frozenset[str] = frozenset()
+    matrices: tuple[str, ...] = ()
 
     @property
     def multiplies_halves(self) -> bool:
@@ -153,18 +153,18 @@ def host_targets() -> tuple[Target, ...]:
             features="" if target.cpu else features,
             bfloat_pairs=not target.cpu and has >= _PAIRS and not _SLOW_PAIRS & has,
             byte_quads=not target.cpu and {"avx512vnni", "avx512vl"} <= has,
-            matrices=frozenset() if target.cpu else matrices,
+            matrices=() if target.cpu else matrices,
         )
         for needs, target in table
         if needs <= has
     )
 
 
-def _matrices(has: set[str]) -> frozenset[str]:
+def _matrices(has: set[str]) -> tuple[str, ...]:
     """The dtypes of which this process may multiply matrices in registers."""
     dtypes = [dtype for feature in _MATRICES if feature in has for dtype in _MATRICES[feature]]
     usable = dtypes and "amx-tile" in has and may_use_matrices()
-    return frozenset(dtypes if usable else ())
+    return tuple(dtypes) if usable else ()
 
 
 @lru_cache(maxsize=1)

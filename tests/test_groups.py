@@ -179,7 +179,7 @@ def test_matrices_are_what_products_of_their_dtypes_are_made_of() -> None:
 def test_quads_where_no_registers_hold_matrices(
     spec: str, dtypes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = host_machine()._replace(target=TARGET._replace(matrices=frozenset()))
+    machine = host_machine()._replace(target=TARGET._replace(matrices=()))
     for module in ("planning", "optimizer.machine"):
         monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: machine)
     tensorop.cache_clear()
@@ -192,7 +192,7 @@ def test_quads_where_no_registers_hold_matrices(
 
 def test_leave_to_use_matrices_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     has = {"amx-tile", "amx-bf16", "amx-int8"}
-    for leave, dtypes in ((True, {"bfloat16", "int8", "uint8"}), (False, set())):
+    for leave, dtypes in ((True, ("bfloat16", "int8", "uint8")), (False, ())):
         monkeypatch.setattr(target_module, "may_use_matrices", lambda leave=leave: leave)
         assert target_module._matrices(has) == dtypes
         assert not target_module._matrices(has - {"amx-tile"})
