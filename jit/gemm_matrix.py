@@ -76,7 +76,8 @@ class MatrixKernel(MacroKernel):
         self.flush.generate()
         self._read_operands()
         code, nr, mr = self.code, self.kernel.columns, self.mr
-        self.strip = code.stack(BYTE, STRIP * self._tile_bytes)
+        # Rows that lie apart in C are read as whole vectors, past the end of the last column.
+        self.strip = code.stack(BYTE, STRIP * self._tile_bytes + LINE)
         self._configure()
         segments = code.max(1, code.builder.udiv(code.add(self.whole, LINES - 1), code.int(LINES)))
         one = code.equal(segments, 1)  # the sums of a tile are stored while L1 has them
