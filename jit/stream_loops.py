@@ -37,6 +37,7 @@ from tensorop.jit.stream_steps import Lanes, Place, Row
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
+LONG_ROW = 512  # bytes of a row of out from which on its vectors are those of lines
 _ROWS = 4  # rows of Y that one pass along X sums
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
 _AHEAD = 16  # rows from those that are summed to those that are asked for
@@ -80,9 +81,42 @@ class Stream(JoinedSteps):
         past = self.form.past and self.lanes.width * self.element.size >= LEAST_PART
         with code.loop(self.y) as y:
             rows, out = self.rows(y), code.at(self.out, code.mul(y, self.out_stride))
-            (self._map_lines if past else self._map_row)(rows, out, self.x)
+            if past:
+                self._map_lines(rows, out, self.x)
+            else:
+                self._map_from_line(rows, out, self.x)
         if past:
             code.fence()
+
+    @property
+    def _reaches_lines(self) -> bool:
+        """Whether vectors are lines, and out consists of such: a vector that is stored to two lines
+        takes as long as two."""
+        line = self.lanes.width * self.element.size == LINE and self._masks_all
+        return line and self.form.out == "unit"
+
+    def _map_from_line(self, rows: list[Row], out: Value, length: Value) -> None:
+        """A row of out; of a long one first what lies before its first whole line."""
+        if not self._reaches_lines:
+            self._map_row(rows, out, length)
+            return
+        code, size = self.code, self.element.size
+        before = code.builder.and_(
+            code.sub(0, code.builder.ptrtoint(out, WORD)), code.int(LINE - 1)
+        )
+        is_long = code.less(LONG_ROW // size, length)
+        head = code.builder.select(is_long, code.builder.udiv(before, code.int(size)), code.int(0))
+        with code.when(code.nonzero(head)):
+            strip = Strip(code.int(0), self.lanes, [head])
+            self._store_strip(strip, self._map_strip(strip, rows), out)
+        self._map_part(rows, out, head, length)
+
+    def _map_part(self, rows: list[Row], out: Value, start: Value, stop: Value) -> None:
+        """The positions of a row from one to another."""
+        code, size = self.code, self.element.size
+        places = [code.at(row.address, code.mul(start, row.step)) for row in rows]
+        moved = [row._replace(address=at) for row, at in zip(rows, places, strict=True)]
+        self._map_row(moved, code.at(out, code.mul(start, size)), code.sub(stop, start))
 
     def _map_lines(self, rows: list[Row], out: Value, length: Value) -> None:
         """A row of out by whole lines past the caches, with what lies before and behind them; all
@@ -101,9 +135,7 @@ class Stream(JoinedSteps):
             is_first = code.equal(part, 0)
             start = code.builder.select(is_first, code.int(0), behind)
             stop = code.builder.select(is_first, head, length)
-            places = [code.at(row.address, code.mul(start, row.step)) for row in rows]
-            ends = [row._replace(address=at) for row, at in zip(rows, places, strict=True)]
-            self._map_row(ends, code.at(out, code.mul(start, size)), code.sub(stop, start))
+            self._map_part(rows, out, start, stop)
         with code.loop(behind, start=head, step=line) as x:
             columns = [code.add(x, i) for i in range(0, line, lanes.width)]
             loaded = [[self.load(row, lanes, column, None) for row in rows] for column in columns]
@@ -166,7 +198,7 @@ class Stream(JoinedSteps):
                 for place, one in zip(places, self.inputs, strict=True)
             ]
             out = code.at(self.out, code.mul(first, self.element.size))
-            self._map_row(rows, out, code.mul(count, self.x))
+            self._map_from_line(rows, out, code.mul(count, self.x))
 
     def _sum_over_y(self) -> None:
         most = self.vectors(self.form.width or 4)
