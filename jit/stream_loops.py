@@ -37,7 +37,7 @@ from tensorop.jit.stream_steps import Lanes, Place, Row
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
-LONG_ROW = 512  # bytes of a row of out from which on its vectors are those of lines
+_ALIGNED = 512  # bytes of a row of out from which on its vectors are lines, wherever it begins
 _ROWS = 4  # rows of Y that one pass along X sums
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
 _AHEAD = 16  # rows from those that are summed to those that are asked for
@@ -104,7 +104,7 @@ class Stream(JoinedSteps):
         before = code.builder.and_(
             code.sub(0, code.builder.ptrtoint(out, WORD)), code.int(LINE - 1)
         )
-        is_long = code.less(LONG_ROW // size, length)
+        is_long = code.less(_ALIGNED // size, length)
         head = code.builder.select(is_long, code.builder.udiv(before, code.int(size)), code.int(0))
         with code.when(code.nonzero(head)):
             strip = Strip(code.int(0), self.lanes, [head])

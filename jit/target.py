@@ -18,10 +18,6 @@ from tensorop.tuples import NamedTuple
 
 SEGMENT = 16  # bytes of a vector: every machine shuffles within so many in one instruction
 _CPU_FACTS = "/proc/cpuinfo"
-_PAIRS = {"avx512bf16"}
-# Where registers hold matrices, pairs take as long as eight multiply-adds of float32 (measured on
-# Granite Rapids).
-_SLOW_PAIRS = {"amx-bf16"}
 _MATRICES = {"amx-bf16": ("bfloat16",), "amx-int8": ("int8", "uint8")}
 
 
@@ -146,12 +142,15 @@ def host_targets() -> tuple[Target, ...]:
     has = {name[1:] for name in features.split(",") if name.startswith("+")}
     table = {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.split("-")[0], _OTHER)
     matrices = _matrices(has)
+    # Where registers hold matrices, an instruction for pairs takes four times as long as one for
+    # float32, of which two do the same (measured on Granite Rapids).
+    pairs = "avx512bf16" in has and "amx-bf16" not in has
     return tuple(
         target._replace(
             triple=triple,
             cpu=target.cpu or cpu,
             features="" if target.cpu else features,
-            bfloat_pairs=not target.cpu and has >= _PAIRS and not _SLOW_PAIRS & has,
+            bfloat_pairs=not target.cpu and pairs,
             byte_quads=not target.cpu and {"avx512vnni", "avx512vl"} <= has,
             matrices=() if target.cpu else matrices,
         )

@@ -116,7 +116,7 @@ class CopyWords(ScheduleTables):
         """How a pack is done, decided once."""
         if pack not in self._packings:
             panels = self.panels[pack.tensor]
-            if panels.lane == LINE:
+            if panels.in_lines:
                 self._packings[pack] = self._lining(pack)
             elif panels.together > 1:
                 self._packings[pack] = self._grouping(pack, panels.together)
@@ -234,7 +234,7 @@ class CopyWords(ScheduleTables):
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * panels.lane
         depth_at = self._in_block(pack.depth, product)
         depth = depth_at // panels.together * panels.row
-        if panels.lane == LINE:
+        if panels.in_lines:
             depth += depth_at % panels.together * size
         words = np.zeros(len(d), np.int64)
         words[d.SOURCE_SLOT], words[d.TARGET_SLOT] = self._slot(t), PACK_SLOTS[t]

@@ -57,6 +57,11 @@ class Panels(NamedTuple):
     lane: int = 0
 
     @property
+    def in_lines(self) -> bool:
+        """Whether every lane has lines along the depth."""
+        return self.lane == LINE
+
+    @property
     def bytes(self) -> int:
         total = -(-self.lanes_block // self.pack.width) * self.panel
         return -(-total // LINE) * LINE

@@ -55,7 +55,8 @@ def usual_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from tensorop.optimizer.machine import host_machine
 
     machine = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20)
-    monkeypatch.setattr("tensorop.planning.host_machine", lambda: machine)
+    for module in ("planning", "linked"):
+        monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: machine)
     cache_clear()
     yield
     cache_clear()

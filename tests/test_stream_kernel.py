@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
+import tensorop
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import JOINED
 from tensorop.jit.target import Target
@@ -340,3 +343,24 @@ def test_complex_infinity_is_not_multiplied_by_one(target: Target, first: bool) 
         case.target.array[...] = 0 if first else infinite
         case.run(target)
         assert (case.target.array == infinite).all()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("length", [64, 127, 128, 129, 143, 300])
+def test_rows_begin_anywhere_in_a_line(length: int, dtype: str) -> None:
+    """What lies before the first whole line of a row, if anything, comes first; nothing before or
+    behind the row is written, also where out is read, or an input."""
+    rng, size = np.random.default_rng(length), np.dtype(dtype).itemsize
+    a, b = (rng.integers(-9, 9, (3, length)).astype(dtype) for _ in range(2))
+    for begin in range(0, 2 * LINE, min(size, 8)):
+        memory = np.full(a.nbytes + 4 * LINE, 77, np.uint8)
+        start = -memory.ctypes.data % LINE + begin
+        expected = memory.copy()
+        for array in (memory, expected):
+            array[start : start + a.nbytes] = a.view(np.uint8).ravel()
+        out = memory[start : start + a.nbytes].view(dtype).reshape(a.shape)
+        tensorop.einsum("ij,ij->ij", a, b, out=out, alpha=2, beta=-1, threads=1)
+        tensorop.einsum("ij,j->ij", out, b[0], out=out, threads=1)
+        held = ((2 * a * b - a) * b[0]).astype(dtype)
+        expected[start : start + a.nbytes] = held.view(np.uint8).ravel()
+        np.testing.assert_array_equal(memory, expected)
