@@ -46,7 +46,8 @@ class CopyDescriptor(IntEnum):
     REGIONS: positions of Z (staged). RUNS, RUN_COUNT, RUN_BYTES: the runs of the target that a
     region has (RUN_WORDS), all equally long, and in the stage each behind a line that is free;
     X_TARGET and Y_CHUNKS count from the stage. ASKS, ASK_COUNT: offsets of which every line of the
-    source has one; the table goes on, up to one for each line that is stored.
+    source has one; the table goes on, up to one for each line that is stored and TILE_ASKS for each
+    tile.
     WIDTH: lanes of a panel, 0 where nothing is padded; LANES_TARGET: offsets in the target by lane
     position; ROW: bytes of a row of a panel; LANES_AXIS, DEPTH_AXIS: axis slots of a panel's lanes
     and rows.
@@ -88,6 +89,7 @@ class CopyDescriptor(IntEnum):
     STORES = 29
     COLUMNS_ALIKE = 30
     ROWS_ALIKE = 31
+    TILE_ASKS = 32
 
 
 class Carried(NamedTuple):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tensorop.jit.abi import Frame
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor
-from tensorop.jit.copy_block import Block
+from tensorop.jit.copy_block import Block, Chunks
 from tensorop.jit.copy_parts import move_both, with_part
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import SEGMENT
@@ -34,27 +34,35 @@ class Along(Block):
         self.y_target = self._pointer(CopyDescriptor.Y_TARGET)
         start = self._of_axis(Frame.START, CopyDescriptor.Y_AXIS)
         stop = code.add(start, self._of_axis(Frame.SIZE, CopyDescriptor.Y_AXIS))
-        self.last = code.sub(stop, 1)
+        self.first, self.last = start, code.sub(stop, 1)
         # In strips, so that the rows of a strip are read on from chunk to chunk: few pages at a
         # time, each as a stream that the hardware prefetches.
         with code.loop(stop, start=start, step=STRIP) as y:
             self.y_start, self.y_stop = y, code.min(code.add(y, STRIP), stop)
-            with self._records(xs) as (first, offset, length):
-                self._move_chunk(first, offset, length)
+            with code.loop(xs.stop, start=xs.first) as chunk:
+                self._move_chunk(xs, chunk)
 
-    def _move_chunk(self, first: Value, offset: Value, length: Value) -> None:
+    def _move_chunk(self, chunks: Chunks, chunk: Value) -> None:
         code = self.code
+        first, offset, length = self._record(chunks, chunk)
         source = code.at(self.source, offset)
         target = code.at(self.target, code.word(self.x_target, first))
         with code.either(self._is_long(target, length)) as (long, short):
-            with long, code.loop(self.y_stop, start=self.y_start) as y:
-                self._move_run(*self._places(source, target, y), length)
+            with long:
+                self._move_long(chunks, chunk, (source, target), length)
             with short:
                 self._move_columns(source, target, length)
 
     def _is_long(self, target: Value, length: Value) -> Value:
         """Whether a chunk is walked along X inside."""
         return self.code.less(LONG * self.mover.lanes - 1, length)
+
+    def _move_long(
+        self, chunks: Chunks, chunk: Value, places: tuple[Value, Value], length: Value
+    ) -> None:
+        """Every y of the strip, of a long chunk that lies at such places in the row 0 of both."""
+        with self.code.loop(self.y_stop, start=self.y_start) as y:
+            self._move_run(*self._places(*places, y), length)
 
     def _places(self, source: Value, target: Value, y: Value) -> tuple[Value, Value]:
         code = self.code

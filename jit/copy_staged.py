@@ -2,9 +2,10 @@
 
 A region is a box of positions whose lines, on both sides, follow one another in long runs. It is
 transposed into the stage, in the order of the target, and stored from there: whole lines past the
-caches, and only the ends of runs in part. Memory is read and written at a time: for every line that
-is stored, one of the next region is asked for, so that the transposition finds it in L2, whatever
-a hardware prefetcher makes of rows that end soon.
+caches, and only the ends of runs in part. Memory is not to wait for either: with every tile that is
+transposed, a few lines of the region after the next one are asked for, so that its own tiles find
+them in L2, whatever a hardware prefetcher makes of rows that end soon. Of many requests at a time
+some are dropped by the hardware, so all are made again with the lines that are stored.
 
 Stores past the caches: Intel 64 and IA-32 Architectures Optimization Reference Manual, 9.6.
 """
@@ -43,13 +44,13 @@ class Staged(Across):
         last = code.sub(self._word(d.REGIONS), 1)
         with code.reduce(stop, [code.int(ANEW)], start=start) as regions:
             z, (stored,) = regions.index, regions.values
-            after = code.add(z, 1)
-            here, there = code.word(targets, z), code.word(targets, code.min(after, last))
+            after, following = code.add(z, 1), [code.min(code.add(z, i), last) for i in range(3)]
+            places = [code.at(self.source, code.word(sources, region)) for region in following]
+            here, there = code.word(targets, z), code.word(targets, following[1])
             later = self._stored(code.sub(there, here))
             later = code.builder.select(code.less(after, stop), later, code.int(ANEW))
-            self._fill(xs, ys, code.at(self.source, code.word(sources, z)), stage)
-            following = code.at(self.source, code.word(sources, code.min(after, last)))
-            self._store_runs(stage, code.at(self.target, here), following, (stored, later))
+            self._fill(xs, ys, places[0], stage, places[2])
+            self._store_runs(stage, code.at(self.target, here), places[1], (stored, later))
             regions.update([later])
         code.fence()
 
@@ -62,20 +63,29 @@ class Staged(Across):
         follows = code.builder.and_(follows, code.less(LINE - 1, size))
         return code.builder.select(follows, code.sub(size, step), code.int(ANEW))
 
-    def _fill(self, xs: Chunks, ys: Chunks, source: Value, stage: Value) -> None:
-        """Transpose a region into the stage."""
-        with self._records(ys) as (y_first, y_offset, rows):
-            into = self.code.at(stage, y_offset)
-            with self._records(xs) as (x_first, x_offset, columns):
-                place = self.code.at(source, x_offset)
+    def _fill(self, xs: Chunks, ys: Chunks, source: Value, stage: Value, following: Value) -> None:
+        """Transpose a region into the stage, and ask for a later one."""
+        code, asks = self.code, self._word(CopyDescriptor.TILE_ASKS)
+        with code.reduce(ys.stop, [code.int(0)], start=ys.first) as below:
+            y_first, y_offset, rows = self._record(ys, below.index)
+            into = code.at(stage, y_offset)
+            with code.reduce(xs.stop, below.values, start=xs.first) as beside:
+                x_first, x_offset, columns = self._record(xs, beside.index)
+                (asked,) = beside.values
+                after = code.add(asked, asks)
+                with code.loop(after, start=asked) as ask:
+                    self._ask(following, ask)
+                place = code.at(source, x_offset)
                 self._move_tile(place, into, (y_first, rows), (x_first, columns))
+                beside.update([after])
+            below.update(beside.values)
 
     def _store_runs(
         self, stage: Value, target: Value, following: Value, joins: tuple[Value, Value]
     ) -> None:
-        """Store the runs of a region, and ask for the next one. Where runs go on with the next
-        region, what is left of a line waits in front of what it has new. Some of many requests at
-        a time are dropped by the hardware, so all are made once more in the end."""
+        """Store the runs of a region, and ask for the next one, with every line and, since there
+        may be fewer, once more in the end. Where runs go on with the next region, what is left of a
+        line waits in front of what it has new."""
         code, d, (stored, later) = self.code, CopyDescriptor, joins
         runs, count, size = self._pointer(d.RUNS), self._word(d.RUN_COUNT), self._word(d.RUN_BYTES)
         continues = code.less(ANEW, stored)

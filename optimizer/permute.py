@@ -6,7 +6,8 @@ a tile is full: an axis may run over several dimensions, since the kernel reads 
 offset tables. Where source and target share their fastest dimension there is nothing to transpose:
 runs of it are moved along Y. The other dimensions are loops, in the order of the target. What does
 not fit in the caches goes down long bands (optimizer/bands.py), region by region
-(optimizer/regions.py), or in longer runs.
+(optimizer/regions.py), or in longer runs. Regions are stored in runs of several lines, and so come
+first where single lines of the target would collide in memory.
 
 Source: Springer, Su, Bientinesi, HPTT: a high-performance tensor transposition C++ library (2017).
 """
@@ -48,7 +49,9 @@ FAR = 1 << 11, 256  # bytes of X and positions of Y that are enough of rows that
 SETS = 1 << 12  # bytes between lines that go into one set of L1: a page, or multiples of one
 WAYS = 8  # lines that a set of L1 holds
 SMALL = 8  # lanes of tiles whose rows a set holds
+ROOM = 24 << 10  # bytes of a stage; half of a larger L1: lines of the source need the other half
 WORD_BYTES = 8
+COLLISION = 512  # bytes: memory takes lines that lie multiples of it apart 2.5 times as slowly
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
@@ -63,7 +66,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     """
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
         return _rows(op, threads, _is_huge(op, machine))
-    found = banded(op, machine, threads) or staged(op, machine, threads)
+    ways = (staged, banded) if _columns_collide(op) else (banded, staged)
+    found = next(filter(None, (way(op, machine, threads) for way in ways)), None)
     found = found or permute_digits(op, machine, threads)
     if found is not None:
         return found
@@ -83,6 +87,13 @@ def _goes_past_caches(op: TensorOp, machine: Machine) -> bool:
     near = machine.l3 // 8 if machine.near_l3 else machine.l2 // 2
     long = _run(op) * element(op.dtype).size >= LONG_RUN
     return _is_huge(op, machine) or (long and _bytes(op) > near)
+
+
+def _columns_collide(op: TensorOp) -> bool:
+    """Whether lines of neighbouring columns of the target, stored one by one, hinder one another
+    in memory."""
+    apart = abs(_nearest(op.dimensions, IN).strides[OUT]) * element(op.dtype).size
+    return apart % COLLISION == 0
 
 
 def _bytes(op: TensorOp) -> int:
@@ -147,7 +158,8 @@ def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     size, vector = element(op.dtype).size, machine.target.vector_bytes
     if not _goes_past_caches(op, machine):
         return None
-    found = regions(op.dimensions, size, vector, min(STAGE, machine.l1))
+    room = min(STAGE, machine.l1, max(ROOM, machine.l1 // 2))
+    found = regions(op.dimensions, size, vector, room)
     if found is None:
         return None
     rest = sorted(found.rest, key=lambda d: -abs(d.strides[OUT]))

@@ -142,11 +142,11 @@ class StagedWords(CopyWords):
             return records, begin
 
         (x, y), staged = region, table(region.y, STAGE) + LINE
-        found = runs_of(table(x, SOURCE), kernel.lanes(self.target), table(x, STAGE))
-        self._set_x(words, "", found, x.size, table(x, STAGE))
+        in_x = runs_of(table(x, SOURCE), kernel.lanes(self.target), table(x, STAGE))
+        self._set_x(words, "", in_x, x.size, table(x, STAGE))
         self._set_y(words, "", table(y, SOURCE), staged)
-        found = runs_of(staged, kernel.rows(self.target), table(y, SOURCE))
-        self._set_y_chunks(words, found, y.size)
+        in_y = runs_of(staged, kernel.rows(self.target), table(y, SOURCE))
+        self._set_y_chunks(words, in_y, y.size)
         every = region.all(TARGET)
         run = every.unit_run(TARGET)
         runs = np.stack([table(every, STAGE) + LINE, table(every, TARGET)], axis=1)[::run]
@@ -154,9 +154,11 @@ class StagedWords(CopyWords):
         words[d.RUN_BYTES] = run * size
         every = region.all(SOURCE)
         asks = _lines(table(every, SOURCE), every.unit_run(SOURCE), size)
-        words[d.ASK_COUNT] = len(asks)
+        tiles = len(in_x[0]) * len(in_y[0])
+        each = -(-len(asks) // tiles)
+        words[d.ASK_COUNT], words[d.TILE_ASKS] = len(asks), each
         stored = len(runs) * (run * size // LINE + 1)  # lines at most, each of which asks for one
-        asks = np.pad(asks, (0, max(0, stored - len(asks))), mode="edge")
+        asks = np.pad(asks, (0, max(stored, tiles * each) - len(asks)), mode="edge")
         words[d.ASKS] = self.image.keep(asks)
         return words
 

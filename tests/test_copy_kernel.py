@@ -49,6 +49,7 @@ class Case:
     at_end: bool = True
     backwards: bool = False  # the source's y steps are negative
     behind: tuple[int, int] = (0, 0)  # positions behind the block, in the same granule
+    follow: bool = False  # about half of the rows go on in the target where the one before ends
 
 
 class Call:
@@ -123,7 +124,10 @@ def check_copy(kernel: CopyKernel, target: Target, case: Case, seed: int) -> Non
     y_source = rng.permutation(y_size) * (int(x_source.max()) + 1)
     if along:
         x_target = runs(rng, x_size, case.x_run, 2)
-        y_target = rng.permutation(y_size) * (int(x_target.max()) + 1)
+        places = rng.permutation(y_size)
+        if case.follow:
+            places = np.sort(rng.choice(2 * y_size, y_size, replace=False))
+        y_target = places * (int(x_target.max()) + 1)
     else:
         y_target = runs(rng, y_size, case.y_run, 2)
         x_target = rng.permutation(x_size) * (int(y_target.max()) + 1)
@@ -204,6 +208,10 @@ ROWS = [
     Case(900, 7, x_run=190, granule=450, start=(1, 1)),
     Case(640, 3, x_run=64, granule=640, backwards=True),
     Case(500, 4, x_run=250, granule=32, behind=(20, 0)),
+    Case(500, 40, x_run=500, granule=500, follow=True),
+    Case(311, 50, x_run=311, granule=311, follow=True, at_end=False),
+    Case(64, 70, granule=64, follow=True),
+    Case(48, 40, x_run=48, granule=48, start=(0, 1), follow=True, backwards=True),
 ]
 
 
@@ -307,6 +315,8 @@ def check_staged(kernel: CopyKernel, target: Target, case: Regions, seed: int) -
     call.words[D.RUN_BYTES] = rows * size
     asks = np.zeros(columns * (rows * size // 64 + 1))
     call.words[D.ASKS], call.words[D.ASK_COUNT] = call.keep(asks), len(asks)
+    tiles = -(-columns // kernel.lanes(target)) * -(-rows // kernel.rows(target))
+    call.words[D.TILE_ASKS] = len(asks) // tiles
     call.run()
     np.testing.assert_array_equal(*(meaningful(raw, call.stored) for raw in (stored, expected)))
 
@@ -341,11 +351,11 @@ def test_staged_copy_of_several_squares(dtype: str, squares: int, target: Target
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_regions_are_asked_for_twice(target: Target) -> None:
+def test_regions_are_asked_for_with_tiles_and_twice_with_lines(target: Target) -> None:
     if not target.triple.startswith("x86_64"):
         pytest.skip("other instructions")
     text = assembly(generate(CopyKernel("float32", "float32", "staged"), target), target)
-    assert text.count("prefetcht1") == 2 and "movnt" in text
+    assert text.count("prefetcht1") == 3 and "movnt" in text
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -348,10 +348,11 @@ def test_rows_that_begin_anywhere(dtype: str, threads: int) -> None:
 
 @pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "staged")])
 def test_what_a_near_l3_holds_is_stored_through_it(near_l3: bool, mode: str) -> None:
-    """The same copy of 1 MB; one of half of L3 goes past it in any case."""
+    """The same copy of 1 MB; one of half of L3 goes past it in any case, and in runs of several
+    lines where its columns lie a multiple of 512 bytes apart."""
     machine = HOST._replace(l2=1 << 20, l3=16 << 20, near_l3=near_l3)
     long = "lines" if HOST.target.shifts_lines(4) else "staged"
-    for rows, expected in [(512, {mode}), (8192, {long})]:
+    for rows, expected in [(512, {mode}), (8200, {long}), (8192, {"staged"})]:
         source, out = np.zeros((rows, 512), np.float32), np.zeros((512, rows), np.float32)
         assert modes_of(permute(operation(source.T, out, "float32"), machine, 1)) == expected
 
