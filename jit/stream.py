@@ -53,7 +53,8 @@ def stream_kernel(
     one_row: bool = False,
     past: bool = False,
     width: int = 0,
-    asks: bool = False,
+    asks0: bool = False,
+    asks1: bool = False,
 ) -> StreamKernel:
     """The kernel that serves a description, in its canonical form.
 
@@ -85,9 +86,9 @@ def stream_kernel(
     width : int
         Vectors of a row that are summed down all rows at once, where Y is reduced: as many as the
         registers have room for. Only a wish: types that have no vectors of their own have a few.
-    asks : bool
-        Where Y is reduced, rows further on are asked for: they are in memory, and the pieces of
-        them that are read in turn too short for the hardware to read ahead. Only a wish, too.
+    asks0, asks1 : bool
+        What is read later of the input is asked for: it is in memory, and vectors of several rows
+        in turn, or of short ones, are more than the hardware makes out. Only a wish, too.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def stream_kernel(
         raise ValueError("in0 has one row for all beside an element of in1 for each joined row")
     accesses = in0, in1, out
     flags = outer_reduced, conj0, conj1, joined, one_row, past
-    form = StreamKernel(main, dtype, source, *accesses, *flags, width, asks)
+    form = StreamKernel(main, dtype, source, *accesses, *flags, width, asks0, asks1)
     return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
 
@@ -183,11 +184,17 @@ def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
 
 
 def _plain_stores(form: StreamKernel) -> StreamKernel:
-    """Past the caches only what is stored once, as it was computed; wide sums of simple types."""
+    """Past the caches only what is stored once, as it was computed; wide sums of simple types;
+    only consecutive vectors are asked for."""
     kinds = element(form.dtype), element(form.source or form.dtype)
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
     form = form if plain and once else form._replace(past=False)
     real = plain and all(kind.parts == 1 and kind.size >= 4 for kind in kinds)
     down = form.outer_reduced and form.out == "unit" and not form.gathers
-    return form if real and down else form._replace(width=0, asks=False)
+    form = form if real and down else form._replace(width=0)
+    asks = not form.strided and all(kind.vectorises for kind in kinds)
+    return form._replace(
+        asks0=form.asks0 and asks and form.in0 == "unit",
+        asks1=form.asks1 and asks and form.in1 == "unit",
+    )

@@ -60,7 +60,7 @@ class StreamKernel(NamedTuple):
     one_row: in0 has one row for all, too, and in1 an element each.
     past: whole lines of out are stored past the caches, where out is not read.
     width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
-    asks: meanwhile the rows that are two blocks of them further on are asked for.
+    asks0, asks1: what is read later of the input is asked for: it is in memory.
     per_x: elements of `dtype` that make one position of X.
     """
 
@@ -77,7 +77,8 @@ class StreamKernel(NamedTuple):
     one_row: bool = False
     past: bool = False
     width: int = 0
-    asks: bool = False
+    asks0: bool = False
+    asks1: bool = False
     per_x: int = 1
 
     @property
@@ -90,7 +91,8 @@ class StreamKernel(NamedTuple):
             "joined": self.joined,
             "one_row": self.one_row,
             "past": self.past,
-            "asking": self.asks,
+            "asking0": self.asks0,
+            "asking1": self.asks1,
         }
         words = ("stream", self.main, self.source, self.dtype, self.in0, self.in1, self.out)
         named = [word for word in words if word] + [flag for flag, on in flags.items() if on]

@@ -8,7 +8,7 @@ Four shapes of loops, over vectors along X where every tensor is consecutive or 
   (`jit/stream_joined.py`).
 - `_sum_over_y`: accumulators for a strip of X, perhaps for all of a row, stay in registers while Y
   runs inside. A strip of one vector has several, each for every so many-th row, so that their
-  chains overlap.
+  chains overlap. From memory, strips are of one vector, so that each row is a stream.
 - `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
   that are short, or share the second input, are done several at a time: their chains overlap, what
   they share is loaded once, and their vectors are folded together, into a vector of their sums.
@@ -21,7 +21,7 @@ is kept short rather than unrolled far: it is compiled while the caller waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from llvmlite import ir
@@ -33,15 +33,17 @@ from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.stream_joined import JoinedSteps
-from tensorop.jit.stream_steps import Lanes, Place, Row
+from tensorop.jit.stream_steps import AHEAD, Lanes, Place, Row
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 _ALIGNED = 512  # bytes of a row of out from which on its vectors are lines, wherever it begins
 _ROWS = 4  # rows of Y that one pass along X sums
+_SHORT_ROWS = 2, 4  # vectors of rows that are gone through at once
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
-_AHEAD = 16  # rows from those that are summed to those that are asked for
+_STRIP = 4  # vectors of X that are summed down Y
 _CHAINS = 4  # of a strip of one vector: what a sum's latency leaves room for
+_STREAMS = 8  # rows from memory that are summed at a time
 
 
 class Strip(NamedTuple):
@@ -79,14 +81,36 @@ class Stream(JoinedSteps):
     def _map(self) -> None:
         code = self.code
         past = self.form.past and self.lanes.width * self.element.size >= LEAST_PART
-        with code.loop(self.y) as y:
-            rows, out = self.rows(y), code.at(self.out, code.mul(y, self.out_stride))
-            if past:
-                self._map_lines(rows, out, self.x)
-            else:
-                self._map_from_line(rows, out, self.x)
         if past:
+            for rows, out in self._each_row():
+                self._map_lines(rows, out, self.x)
             code.fence()
+        elif self._reaches_lines and self._fast:
+            self._map_rows_of(_SHORT_ROWS)
+        else:
+            self._map_rows_of(())
+
+    def _each_row(self) -> Iterator[tuple[list[Row], Value]]:
+        """A loop over Y: the inputs, and where out lies."""
+        with self.code.loop(self.y) as y:
+            yield self.rows(y), self.code.at(self.out, self.code.mul(y, self.out_stride))
+
+    def _map_rows_of(self, lengths: Sequence[int]) -> None:
+        """Rows of at most so many vectors are gone through at once, under masks that are the same
+        for all; longer ones strip by strip."""
+        code, lanes = self.code, self.lanes
+        if not lengths:
+            for rows, out in self._each_row():
+                self._map_from_line(rows, out, self.x)
+            return
+        with code.either(code.less(lengths[0] * lanes.width, self.x)) as (long, short):
+            with long:
+                self._map_rows_of(lengths[1:])
+            with short:
+                counts = self._counts(code.int(0), self.x, lengths[0])
+                strip = Strip(code.int(0), lanes, [lanes.of.kept(count) for count in counts])
+                for rows, out in self._each_row():
+                    self._store_strip(strip, self._map_strip(strip, rows), out)
 
     @property
     def _reaches_lines(self) -> bool:
@@ -193,17 +217,29 @@ class Stream(JoinedSteps):
                 self.fill_with_elements(elements, start, in1.stride, count)
             dense = code.at(in0.address, code.mul(first, in0.size))
             places = (buffers[0] or dense, buffers[1] or elements)
+            ahead = AHEAD if in0.asks else 0
             rows = [
-                Row(place, one.size, one.conjugated, None)
+                Row(place, one.size, one.conjugated, None, ahead if place is dense else 0)
                 for place, one in zip(places, self.inputs, strict=True)
             ]
             out = code.at(self.out, code.mul(first, self.element.size))
             self._map_from_line(rows, out, code.mul(count, self.x))
 
     def _sum_over_y(self) -> None:
-        most = self.vectors(self.form.width or 4)
+        if self.form.width or not self._fast or not any(one.asks for one in self.inputs):
+            self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
+            return
+        with self.code.either(self.code.less(_STREAMS - 1, self.y)) as (many, few):
+            with many:
+                self._sum_down(1, _STREAMS)
+            with few:
+                self._sum_down(self.vectors(_STRIP), _CHAINS)
+
+    def _sum_down(self, most: int, together: int) -> None:
+        """Sum strips of at most so many vectors of X down Y, those of one vector so many rows at a
+        time."""
         for strip in self._strips(self.x, most, most):
-            chains = self.vectors(_CHAINS) if self._fast and len(strip.counts) == 1 else 1
+            chains = self.vectors(together) if self._fast and len(strip.counts) == 1 else 1
             totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
             done = self.code.int(0)
             if chains > 1:
@@ -217,8 +253,8 @@ class Stream(JoinedSteps):
         """Add as many rows from y on to the totals as these have room for."""
         columns, of = self._columns(strip), strip.lanes.of
         rows = [self.rows(self.code.add(y, i)) for i in range(len(totals) // len(columns))]
-        if self.form.asks:
-            self._ask(columns, rows)
+        if len(rows) > 1:
+            rows = self._asking_on(rows, strip.x)
         each = [
             [self.load(one, strip.lanes, x, count) for one in row]
             for row in rows
@@ -226,17 +262,22 @@ class Stream(JoinedSteps):
         ]
         return [self.accumulate(of, *pair) for pair in zip(totals, each, strict=True)]
 
-    def _ask(self, columns: list[Value], rows: list[list[Row]]) -> None:
-        """Ask for the vectors of rows further on; not into the nearest cache, where they would be
-        gone again."""
-        code = self.code
-        for row in rows:
-            for one, given in zip(row, self.inputs, strict=True):
-                if one.everywhere is not None:
-                    continue
-                ahead = code.at(one.address, code.mul(given.stride, _AHEAD))
-                for x in columns:
-                    code.prefetch(code.at(ahead, code.mul(x, one.step)), near=False)
+    def _asking_on(self, rows: list[list[Row]], x: Value) -> list[list[Row]]:
+        """Rows that are read together, of which what comes after x is asked for: where they end, in
+        as many that come after them."""
+        code, aheads = self.code, []
+        for one in self.inputs:
+            length = code.mul(self.x, one.step)
+            goes_on = code.less(code.add(code.mul(x, one.step), AHEAD), length)
+            below = code.sub(code.mul(one.stride, len(rows)), length)
+            aheads.append(code.builder.select(goes_on, code.int(AHEAD), code.add(below, AHEAD)))
+        return [
+            [
+                one._replace(ahead=ahead) if one.ahead else one
+                for one, ahead in zip(row, aheads, strict=True)
+            ]
+            for row in rows
+        ]
 
     def _sum_over_x(self) -> None:
         code = self.code

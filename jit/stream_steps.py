@@ -19,6 +19,7 @@ from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
+AHEAD = 1024  # bytes from what is read to what is asked for
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
@@ -31,8 +32,8 @@ class Lanes(NamedTuple):
 
 
 class Input(NamedTuple):
-    """One input: how it is read, the bytes of an element, its address, and the bytes from one x and
-    one y to the next."""
+    """One input: how it is read, the bytes of an element, its address, the bytes from one x and one
+    y to the next, and whether what is read later is asked for."""
 
     access: Access
     size: int
@@ -40,16 +41,18 @@ class Input(NamedTuple):
     address: Value
     step: Value | int
     stride: Value
+    asks: bool
 
 
 class Row(NamedTuple):
     """One input at one y: the address of its first element and the bytes from one to the next, or
-    the one element that it has for every x."""
+    the one element that it has for every x; and how many bytes ahead of a vector are asked for."""
 
     address: Value
     step: Value | int
     conjugated: bool
     everywhere: Number | None
+    ahead: Value | int = 0
 
 
 # An address in out, and how many lanes of a vector count there.
@@ -94,8 +97,8 @@ class StreamSteps:
     def _open_inputs(self) -> list[Input]:
         form, words = self.form, StreamDescriptor
         described = [
-            (form.in0, form.conj0, words.IN0_SLOT, words.X_IN0, words.Y_IN0),
-            (form.in1, form.conj1, words.IN1_SLOT, words.X_IN1, words.Y_IN1),
+            (form.in0, form.conj0, words.IN0_SLOT, words.X_IN0, words.Y_IN0, form.asks0),
+            (form.in1, form.conj1, words.IN1_SLOT, words.X_IN1, words.Y_IN1, form.asks1),
         ]
         return [
             Input(
@@ -105,8 +108,9 @@ class StreamSteps:
                 self._address(slot),
                 self._word(x) if access == "strided" else self.source.size,
                 self._word(y),
+                asks,
             )
-            for access, conjugated, slot, x, y in described
+            for access, conjugated, slot, x, y, asks in described
             if access is not None and form.main != "zero"
         ]
 
@@ -147,7 +151,7 @@ class StreamSteps:
             address = code.at(one.address, code.mul(y, one.stride))
             if x is not None:
                 address = code.at(address, code.mul(x, one.step))
-            row = Row(address, one.step, one.conjugated, None)
+            row = Row(address, one.step, one.conjugated, None, AHEAD if one.asks else 0)
             if one.access == "zero":
                 row = row._replace(everywhere=self.load(row, self.scalar, code.int(0), None))
             rows.append(row)
@@ -157,6 +161,8 @@ class StreamSteps:
         if row.everywhere is not None:
             return lanes.of.splat(row.everywhere)
         address = self.code.at(row.address, self.code.mul(x, row.step))
+        if row.ahead and lanes.width > 1:
+            self.code.prefetch(self.code.at(address, row.ahead))
         if isinstance(row.step, int):
             value = lanes.source.load(address, count)
         else:

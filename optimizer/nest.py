@@ -9,6 +9,7 @@ its SHARED loops leave idle, an axis of the kernel becomes one too, in a part fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
@@ -29,7 +30,7 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
-from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
+from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
@@ -37,7 +38,6 @@ from tensorop.tuples import NamedTuple
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
 LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
-LONG_PIECE = 4 * PAGE  # bytes of a row in which the hardware reads ahead well enough
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -260,10 +260,10 @@ def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     row = x.size * element(op.dtype).size
     past = row >= LONG_ROW and row * y.size >= LONG_CALL and leaves_caches(op, machine)
     width = _width(op, x, y, machine)
-    asks = not width and _asks(op, x, y, machine)
     tensors = tuple(range(len(op.tensors)))
     joined = spread(op, outer, inner, machine.target) is not None
-    call = stream_call(op, main, tensors, (x, y), joined=joined, past=past, width=width, asks=asks)
+    asks = _asked(op, x, machine)
+    call = stream_call(op, main, tensors, (x, y), asks, joined=joined, past=past, width=width)
     steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = _rows_and_columns(op, x, y, machine, call.kernel)
     if y.size > rows:
@@ -286,12 +286,12 @@ def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     return -(-vectors // 2) * 2 if wide else 0
 
 
-def _asks(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
-    """Whether rows that are summed down come from memory, in pieces that are too short for the
-    hardware to read ahead in."""
-    down, row = y.type == DimType.K != x.type, x.size * element(op.dtype).size
-    read = max(bytes_of(op, t) for t in range(op.out))
-    return down and STRIP < row < LONG_PIECE and level_of(read, machine) == MEMORY
+def _asked(op: TensorOp, x: Axis, machine: Machine) -> list[bool]:
+    """Which inputs are asked for: large ones where all is more than the caches hold; for sums along
+    X, of which a vector is no more than a load and an addition, also those that only L3 holds."""
+    held = [bytes_of(op, t) for t in range(len(op.tensors))]
+    far = x.type == DimType.K or level_of(sum(held), machine) == MEMORY
+    return [far and each > machine.l2 for each in held[:-1]]
 
 
 def _rows_and_columns(
@@ -372,13 +372,14 @@ def stream_call(
     main: Primitive,
     tensors: tuple[int, ...],
     axes: tuple[Axis, Axis],
+    asks: Sequence[bool] = (),
     when: str = "always",
     joined: bool = False,
     past: bool = False,
     width: int = 0,
-    asks: bool = False,
 ) -> Call:
-    """A call of the stream kernel for `main` over two axes that are affine in every tensor."""
+    """A call of the stream kernel for `main` over two axes that are affine in every tensor; asks:
+    whether what each input has further on is asked for."""
     x, y = axes
     steps = [x.stride(op.out if t == BIAS else t) for t in tensors]
     if x.size == 1:  # all steps are the same: no kernel of its own
@@ -401,7 +402,8 @@ def stream_call(
         one_row=joined and y.stride(0) == 0,
         past=past,
         width=width,
-        asks=asks,
+        asks0=any(asks[:1]),
+        asks1=any(asks[1:]),
     )
     return Call(kernel, tensors, (x.name, y.name), when)
 
@@ -419,11 +421,11 @@ def _touched(
     steps: list[Step] = []
     axes = _touch_axes(op, block)
     if first:
-        steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, "first"))
+        steps.append(stream_call(op, Primitive.COPY, (BIAS, op.out), axes, when="first"))
     steps.extend(body)
     if last:
         plain = op._replace(tensors=tuple(t._replace(conj=False) for t in op.tensors))
-        steps.append(stream_call(plain, op.last_touch, (op.out, op.out), axes, "last"))
+        steps.append(stream_call(plain, op.last_touch, (op.out, op.out), axes, when="last"))
     return tuple(steps)
 
 

@@ -133,7 +133,7 @@ class Case:
     one_row: bool = False  # and those of in0, which are the same for all y
     past: bool = False  # lines of out go past the caches
     width: int = 0  # vectors that are summed down all rows at once
-    asks: bool = False  # rows further on are asked for
+    asks: bool = False  # what inputs have further on is asked for
     shift: int = 0  # bytes of out from the end or the beginning of its memory
     at_end: bool = True
     in_place: bool = False
@@ -143,8 +143,9 @@ class Case:
     @property
     def kernel(self) -> StreamKernel:
         names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined")
-        names += ("one_row", "past", "width", "asks")
-        return stream_kernel(self.main, self.dtype, **{n: getattr(self, n) for n in names})
+        names += ("one_row", "past", "width")
+        described = {n: getattr(self, n) for n in names}
+        return stream_kernel(self.main, self.dtype, **described, asks0=self.asks, asks1=self.asks)
 
     def check(self, target: Target) -> None:
         """Run the kernel and compare."""

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import tensorop
+from tensorop.jit.compiler import assembly
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import JOINED
+from tensorop.jit.stream_loops import generate
 from tensorop.jit.target import Target
 from tests.stream_calls import COMPLEX, DTYPES, TARGETS, Case
 
@@ -121,13 +123,45 @@ def test_wide_sums_down_rows(target: Target, dtype: str) -> None:
 
 def test_what_is_not_wide() -> None:
     for kernel in (
-        stream_kernel("gemm", "float32", in1="unit", out="reduced", width=8, asks=True),
-        stream_kernel("gemm", "float32", in1="unit", width=8, asks=True),
-        stream_kernel("gemm", "complex64", in1="unit", outer_reduced=True, width=8, asks=True),
-        stream_kernel("gemm", "int8", in1="unit", outer_reduced=True, width=8, asks=True),
-        stream_kernel("sum", "float32", in0="strided", outer_reduced=True, width=8, asks=True),
+        stream_kernel("gemm", "float32", in1="unit", out="reduced", width=8),
+        stream_kernel("gemm", "float32", in1="unit", width=8),
+        stream_kernel("gemm", "complex64", in1="unit", outer_reduced=True, width=8),
+        stream_kernel("gemm", "int8", in1="unit", outer_reduced=True, width=8),
+        stream_kernel("sum", "float32", in0="strided", outer_reduced=True, width=8),
     ):
-        assert not kernel.width and not kernel.asks
+        assert not kernel.width
+
+
+@on_targets
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16", "bfloat16", "bool"])
+@pytest.mark.parametrize("form", ["map", "joined", "along", "down"])
+def test_asking_changes_nothing(target: Target, dtype: str, form: str) -> None:
+    """Of rows shorter and longer than what is asked for ahead, one and several at a time."""
+    for i, (x, y) in enumerate(itertools.product((1, 9, 37, 70, 700), (1, 3, 8, 21))):
+        if form == "joined" and x > JOINED:
+            continue
+        first, alpha, beta = UPDATES[i % len(UPDATES)]
+        case = Case(
+            "gemm", dtype, in1=("unit", "zero")[i % 2], x=x, y=y, asks=True,
+            out="reduced" if form == "along" else "unit", outer_reduced=form == "down",
+            joined=form == "joined", shared=form == "joined" and i % 2 == 0, pad=i % 3,
+            first=first, alpha=alpha, beta=beta, negative=i % 4 == 1 and form != "joined",
+        )  # fmt: skip
+        case.check(target)
+        assert case.kernel.asks0 and case.kernel.asks1 == (case.in1 == "unit")
+        asking = assembly(generate(case.kernel, target), target)
+        assert "prefetch" in asking or not target.triple.startswith("x86_64")
+
+
+def test_what_is_not_asked_for() -> None:
+    for access, out, dtype in (
+        ("zero", "unit", "float32"),
+        ("strided", "unit", "float32"),
+        ("strided", "unit", "longdouble"),
+        ("unit", "unit", "longdouble"),
+    ):
+        kernel = stream_kernel("sum", dtype, in0=access, out=out, asks0=True, asks1=True)
+        assert not kernel.asks0 and not kernel.asks1
 
 
 @on_targets
