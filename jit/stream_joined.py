@@ -16,7 +16,7 @@ from llvmlite import ir
 from tensorop.jit.arithmetic import Number, numbers
 from tensorop.jit.builder import BYTE, Value
 from tensorop.jit.stream_abi import JOINED
-from tensorop.jit.stream_steps import AHEAD, Input, Row, StreamSteps
+from tensorop.jit.stream_steps import Input, Row, StreamSteps
 
 _TOGETHER = 4  # rows whose elements are repeated in turn
 _PICKED = 2  # vectors of joined rows that are worked on at once
@@ -76,7 +76,7 @@ class JoinedSteps(StreamSteps):
             place = code.at(spread.address, code.mul(y, spread.stride))
             elements = self._elements(place, spread.stride, rows)
             start = buffer or code.at(dense.address, code.mul(first, dense.size))
-            ahead = AHEAD if dense.asks and buffer is None else 0
+            ahead = 0 if buffer else dense.ahead
             row = Row(start, dense.size, dense.conjugated, None, ahead)
             out = code.at(self.out, code.mul(first, self.element.size))
             total = code.mul(rows, self.x)

@@ -33,12 +33,11 @@ from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.stream_joined import JoinedSteps
-from tensorop.jit.stream_steps import AHEAD, Lanes, Place, Row
+from tensorop.jit.stream_steps import AHEAD, ROWS, Lanes, Place, Row
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 _ALIGNED = 512  # bytes of a row of out from which on its vectors are lines, wherever it begins
-_ROWS = 4  # rows of Y that one pass along X sums
 _SHORT_ROWS = 2, 4  # vectors of rows that are gone through at once
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
 _STRIP = 4  # vectors of X that are summed down Y
@@ -217,16 +216,15 @@ class Stream(JoinedSteps):
                 self.fill_with_elements(elements, start, in1.stride, count)
             dense = code.at(in0.address, code.mul(first, in0.size))
             places = (buffers[0] or dense, buffers[1] or elements)
-            ahead = AHEAD if in0.asks else 0
             rows = [
-                Row(place, one.size, one.conjugated, None, ahead if place is dense else 0)
+                Row(place, one.size, one.conjugated, None, in0.ahead if place is dense else 0)
                 for place, one in zip(places, self.inputs, strict=True)
             ]
             out = code.at(self.out, code.mul(first, self.element.size))
             self._map_from_line(rows, out, code.mul(count, self.x))
 
     def _sum_over_y(self) -> None:
-        if self.form.width or not self._fast or not any(one.asks for one in self.inputs):
+        if self.form.width or not self._fast or not any(one.ahead for one in self.inputs):
             self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
             return
         with self.code.either(self.code.less(_STREAMS - 1, self.y)) as (many, few):
@@ -321,7 +319,7 @@ class Stream(JoinedSteps):
     @property
     def _rows(self) -> int:
         """How many rows are summed together."""
-        return _ROWS if self._fast else 1
+        return ROWS if self._fast else 1
 
     @property
     def _chains(self) -> int:

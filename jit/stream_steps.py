@@ -20,6 +20,8 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 AHEAD = 1024  # bytes from what is read to what is asked for
+SHORT = 1 << 14  # bytes up to which rows are short
+ROWS = 4  # rows of Y that one pass along X sums
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
@@ -33,7 +35,7 @@ class Lanes(NamedTuple):
 
 class Input(NamedTuple):
     """One input: how it is read, the bytes of an element, its address, the bytes from one x and one
-    y to the next, and whether what is read later is asked for."""
+    y to the next, and how many bytes ahead of a vector are asked for, 0 for none."""
 
     access: Access
     size: int
@@ -41,12 +43,12 @@ class Input(NamedTuple):
     address: Value
     step: Value | int
     stride: Value
-    asks: bool
+    ahead: Value | int
 
 
 class Row(NamedTuple):
     """One input at one y: the address of its first element and the bytes from one to the next, or
-    the one element that it has for every x; and how many bytes ahead of a vector are asked for."""
+    the one element that it has for every x; and `ahead` as its input has it."""
 
     address: Value
     step: Value | int
@@ -108,11 +110,20 @@ class StreamSteps:
                 self._address(slot),
                 self._word(x) if access == "strided" else self.source.size,
                 self._word(y),
-                asks,
+                self._ahead(self._word(y)) if asks else 0,
             )
             for access, conjugated, slot, x, y, asks in described
             if access is not None and form.main != "zero"
         ]
+
+    def _ahead(self, stride: Value) -> Value:
+        """As many bytes as make `AHEAD` of rows that are short: what lies between them is not asked
+        for, nor what is read with them."""
+        code, together = self.code, ROWS if self.form.out == "reduced" else 1
+        length = code.max(1, code.mul(self.x, self.source.size))
+        rows = code.mul(code.add(code.builder.udiv(code.int(AHEAD), length), 1), together)
+        short = code.less(length, SHORT)
+        return code.builder.select(short, code.mul(stride, rows), code.int(AHEAD))
 
     def _lanes(self, count: int) -> Lanes:
         return Lanes(
@@ -151,7 +162,7 @@ class StreamSteps:
             address = code.at(one.address, code.mul(y, one.stride))
             if x is not None:
                 address = code.at(address, code.mul(x, one.step))
-            row = Row(address, one.step, one.conjugated, None, AHEAD if one.asks else 0)
+            row = Row(address, one.step, one.conjugated, None, one.ahead)
             if one.access == "zero":
                 row = row._replace(everywhere=self.load(row, self.scalar, code.int(0), None))
             rows.append(row)

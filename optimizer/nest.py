@@ -287,10 +287,12 @@ def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
 
 
 def _asked(op: TensorOp, x: Axis, machine: Machine) -> list[bool]:
-    """Which inputs are asked for: large ones where all is more than the caches hold; for sums along
-    X, of which a vector is no more than a load and an addition, also those that only L3 holds."""
+    """Which inputs are asked for: large ones where all is more than the caches hold. For sums along
+    X, of which a vector is no more than a load and an addition, and for short rows, also those that
+    only L3 holds."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    far = x.type == DimType.K or level_of(sum(held), machine) == MEMORY
+    short = x.size * element(op.dtype).size <= STRIP
+    far = short or x.type == DimType.K or level_of(sum(held), machine) == MEMORY
     return [far and each > machine.l2 for each in held[:-1]]
 
 
