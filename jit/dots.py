@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.asked import ahead_in_rows
 from tensorop.jit.batch_abi import BatchWord, DotsKernel
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import element
@@ -21,8 +22,6 @@ from tensorop.jit.fold import fold_each
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
-
-AHEAD = 2048  # bytes further on in the rows of in1 that are asked for
 
 
 def generate(kernel: DotsKernel, target: Target) -> ir.Module:
@@ -56,7 +55,10 @@ class _Dots:
         rest = code.builder.and_(self.k, code.int(self.lanes - 1))
         self.whole = code.sub(self.k, rest)
         self.rest = self.vector.kept(rest)
-        columns = self.kernel.columns
+        columns, self.ahead = self.kernel.columns, None
+        if self.kernel.asks:
+            length = code.mul(self.k, self.size)
+            self.ahead = ahead_in_rows(code, length, self.words[w.IN1_N], columns)
         tiled = code.mul(code.builder.udiv(n, code.int(columns)), columns)
         full = code.mul(code.builder.udiv(m, code.int(rows)), rows)
         with code.loop(x) as item:
@@ -109,8 +111,8 @@ class _Dots:
         after = []
         for place in beside:
             at = code.at(place, offset)
-            if self.kernel.asks and count is None:
-                code.prefetch(code.at(at, AHEAD), near=False)
+            if self.ahead is not None and count is None:
+                code.prefetch(code.at(at, self.ahead))
             column = vector.load(at, count)
             after += [vector.fma(row, column, next(old)) for row in rows]
         return flat(after)

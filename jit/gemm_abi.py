@@ -99,6 +99,7 @@ class GemmKernel(NamedTuple):
     epilogue: a unary primitive that is applied to C after the last block of K.
     asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
     (A packed, or direct where no batch-reduce is).
+    along: A, direct, is asked for along its rows, of which a call goes along few.
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks. halved: that one is half as
     wide, as none of them has more rows: where vectors are worked on in halves, it takes half the
@@ -135,6 +136,7 @@ class GemmKernel(NamedTuple):
     near: bool = False
     halved: bool = False
     matrices: bool = False
+    along: bool = False
 
     @property
     def name(self) -> str:
@@ -145,6 +147,8 @@ class GemmKernel(NamedTuple):
         name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}{self.piece or ''}"
         if self.asks:
             name = f"{name}_asking{self.asks}"
+        if self.along:
+            name = f"{name}_along"
         if self.left:
             name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:

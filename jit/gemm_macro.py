@@ -47,6 +47,7 @@ from tensorop.jit.tiles import in_halves, middle_columns, split_columns, tail_co
 
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
 LONG_ROW = 4096  # bytes of a row of B along K
+AHEAD_ALONG = 1024  # bytes of a row that A is asked for ahead, where it lies
 AHEAD_DIRECT = 8  # the same where it lies: less runs on past its end
 
 
@@ -182,7 +183,7 @@ class MacroKernel:
         else:
             self.a_step = self.word(GemmWord.A_K)
             self.a_multiples = multiples_of(code, self.a_step)
-            self.a_ahead = code.mul(self.a_step, AHEAD_DIRECT)
+            self.a_ahead = AHEAD_ALONG if kernel.along else code.mul(self.a_step, AHEAD_DIRECT)
         if kernel.b == "packed":
             self.b_panel = self.word(GemmWord.B_PANEL)
         else:
@@ -402,7 +403,7 @@ class MacroKernel:
             self.a_block,
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
             valid=count,
-            ahead=self.a_ahead if whole else 0,
+            ahead=self.a_ahead if whole or self.kernel.along else 0,
             multiples=self.a_multiples,
         )
         of = [self._arithmetic(lanes)] * vectors

@@ -27,13 +27,14 @@ from functools import partial
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.asked import AHEAD
 from tensorop.jit.builder import WORD, Value
 from tensorop.jit.fold import fold_each
 from tensorop.jit.lines import LEAST_PART, LINE
 from tensorop.jit.scalars import flat, grouped
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.stream_joined import JoinedSteps
-from tensorop.jit.stream_steps import AHEAD, ROWS, Lanes, Place, Row
+from tensorop.jit.stream_steps import ROWS, Lanes, Place, Row
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
+from tensorop.jit.asked import ahead_in_rows
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
@@ -19,8 +20,6 @@ from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
-AHEAD = 1024  # bytes from what is read to what is asked for
-SHORT = 1 << 14  # bytes up to which rows are short
 ROWS = 4  # rows of Y that one pass along X sums
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
@@ -117,13 +116,8 @@ class StreamSteps:
         ]
 
     def _ahead(self, stride: Value) -> Value:
-        """As many bytes as make `AHEAD` of rows that are short: what lies between them is not asked
-        for, nor what is read with them."""
-        code, together = self.code, ROWS if self.form.out == "reduced" else 1
-        length = code.max(1, code.mul(self.x, self.source.size))
-        rows = code.mul(code.add(code.builder.udiv(code.int(AHEAD), length), 1), together)
-        short = code.less(length, SHORT)
-        return code.builder.select(short, code.mul(stride, rows), code.int(AHEAD))
+        length = self.code.mul(self.x, self.source.size)
+        return ahead_in_rows(self.code, length, stride, ROWS if self.form.out == "reduced" else 1)
 
     def _lanes(self, count: int) -> Lanes:
         return Lanes(

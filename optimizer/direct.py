@@ -8,8 +8,8 @@ products are run straight from the operands:
 - thin, the vector side short: it stays in L2, and the other operand, consecutive along K, streams
   past it once, some of its rows at a time; unless its own rows are far from one another, and used
   often;
-- thin, the other side short: the vector side streams past, in blocks of a few rows that the
-  hardware prefetches along, each as long as two pages;
+- thin, the other side short: the vector side streams past, in blocks of a few rows, each as long as
+  two pages, along which it is asked for;
 - all results fit a register tile: both inputs are read once, over two dimensions of the sum.
 
 A small matrix that is applied to each of many is a batch of such products, though its other input
@@ -26,6 +26,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.tiles import tiles
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
+from tensorop.tuples import NamedTuple
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
 FEW = 16  # columns below which the vector side is not worth packing; MANY: from which on it is,
@@ -131,19 +132,26 @@ def _streams(op: TensorOp, tensor: int) -> bool:
     return any(d.strides[tensor] == 1 for d in op.of_type(DimType.K))
 
 
-def blocks(
-    vector: Dimension, other: Dimension, k: Dimension, size: int, machine: Machine
-) -> tuple[int, int]:
-    """How many elements of the vector side and of K a call works on, in0 being the vector side.
+class Part(NamedTuple):
+    """How many elements of the vector side and of K a call works on; whether the vector side is
+    asked for along its rows."""
+
+    rows: int
+    steps: int
+    along: bool = False
+
+
+def blocks(vector: Dimension, other: Dimension, k: Dimension, size: int, machine: Machine) -> Part:
+    """What a call works on, in0 being the vector side.
 
     All of them where in0 stays in L2. A short vector side is cut along K until it does, if K is
     what lies next in either input; a long one into blocks of few rows.
     """
     if vector.size * k.size * size <= machine.l2 // 2:
-        return vector.size, k.size
+        return Part(vector.size, k.size)
     near = k.strides[1] == 1 or abs(k.strides[0]) <= DENSE * vector.size
     if vector.size <= SHORT_VECTORS and near:
-        return vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size))
+        return Part(vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size)))
     if other.size <= FEW:
-        return ROW_BYTES // size, machine.streams
-    return vector.size, k.size
+        return Part(ROW_BYTES // size, 2 * machine.streams, along=True)
+    return Part(vector.size, k.size)

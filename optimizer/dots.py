@@ -18,7 +18,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
+from tensorop.optimizer.transfer import bytes_of
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
@@ -56,7 +56,7 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
         return None
     swapped = n.size < m.size
     op = exchange(op) if swapped else op
-    asks = level_of(bytes_of(op, 1), machine) == MEMORY
+    asks = bytes_of(op, 1) > machine.l2
     kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks)
     if rows > kernel.rows and rows * k.size * kind.size > machine.l2:
         return None

@@ -21,7 +21,7 @@ from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies, together
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
-from tensorop.optimizer.direct import blocks
+from tensorop.optimizer.direct import Part, blocks
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
@@ -162,6 +162,8 @@ def _direct(
     windows = tabled_part(axes[0]).size < m.size  # whose last one is as long as it happens to be
     left, halved = left_over(m.size % rows if masked and not windows else 0, rows // tile.vectors)
     asks = 0 if reduces else asked_as_it_lies(op, (m, n, k), machine)
+    kind = element(op.dtype)
+    along = not reduces and blocks(m, n, k, kind.size, machine).along
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -174,16 +176,19 @@ def _direct(
         left=left,
         halved=halved,
         asks=asks,
+        along=along,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     call = call._replace(together=together(op, (m, n, k), asks, machine))
     steps: tuple[Step, ...] = (call,)
-    kind = element(op.dtype)
     longest = longest_sum(kind, prod(d.size for d in summed))
     apart = any(_touches_apart(op, call))
     cut = None if apart else longest_side(tuple(axes), (rows, 1), team)
     m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
-    mc, kc = (m_part.size, k.size) if reduces else blocks(m_part, n_part, k, kind.size, machine)
+    part = Part(m_part.size, k.size)
+    if not reduces:
+        part = blocks(m_part, n_part, k, kind.size, machine)
+    mc, kc, _ = part
     m_size, n_size = (  # of a thread's part of a window
         min(d.size, tabled_part(axis).size) for d, axis in zip((m_part, n_part), axes, strict=False)
     )

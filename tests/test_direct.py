@@ -12,7 +12,7 @@ from tensorop.jit.gemm_abi import GemmKernel, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer import balance, realign
 from tensorop.optimizer.choice import Choice
-from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, blocks
+from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, Part, blocks
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.schedule import Call, Loop
@@ -193,6 +193,32 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     assert tensor == 1 or lines[0] == item
 
 
+@pytest.mark.parametrize("n", [3, 8, 13])
+def test_rows_that_stream_past_are_asked_for_along(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but what a row begins with, whatever part of a tile there are columns for."""
+    m, k = 4000, 40
+    dims = (
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, k, m)),
+        Dimension(DimType.K, k, (m, 1, 0)),
+    )
+    op = TensorOp(
+        tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, Primitive.GEMM
+    )
+    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 20)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    (kernel,) = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    assert isinstance(kernel, GemmKernel) and kernel.along and "along" in kernel.name
+    rng = np.random.default_rng(n)
+    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
+    a, b = buffers[0].reshape(k, m), buffers[1].reshape(n, k)
+    asked = Asked(buffers[0])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2].reshape(n, m), b @ a)
+    assert asked.lines[:-1].mean() > 0.9
+
+
 @pytest.mark.parametrize("tensor", [0, 1, 2])
 def test_items_that_follow_in_rows_are_asked_for_together(
     tensor: int, monkeypatch: pytest.MonkeyPatch
@@ -235,16 +261,16 @@ def test_items_that_follow_in_rows_are_asked_for_together(
 def test_blocks_keep_the_vector_side_in_l2() -> None:
     machine = Machine(host_machine().target, 32 << 10, 1 << 20, 32 << 20)
 
-    def of(m: int, n: int, k: int) -> tuple[int, int]:
+    def of(m: int, n: int, k: int) -> Part:
         vector = Dimension(DimType.M, m, (1, 0, 1))
         other = Dimension(DimType.N, n, (0, k, m))
         return blocks(vector, other, Dimension(DimType.K, k, (m, 1, 0)), 4, machine)
 
-    assert of(100, 5000, 1000) == (100, 1000)
-    m, k = of(SHORT_VECTORS, 5000, 100_000)
-    assert m == SHORT_VECTORS
+    assert of(100, 5000, 1000) == Part(100, 1000)
+    m, k, along = of(SHORT_VECTORS, 5000, 100_000)
+    assert not along and m == SHORT_VECTORS
     assert LEAST_SUM <= k <= machine.l2 // 2 // (4 * m)
-    assert of(100_000, 4, 1000) == (ROW_BYTES // 4, machine.streams)
+    assert of(100_000, 4, 1000) == Part(ROW_BYTES // 4, 2 * machine.streams, along=True)
 
 
 def test_parts_that_lie_backwards_are_not_asked_for() -> None:
