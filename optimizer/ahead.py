@@ -9,6 +9,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.direct import DENSE
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
 
 PAGE = 4096  # bytes
 OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
@@ -28,18 +29,21 @@ def is_slow(op: TensorOp, tensor: int, partners: int, machine: Machine) -> bool:
 def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine) -> int:
     """Of how many tensors the part that the next call of a kernel takes, where it lies, is asked
     for: of in1 only with in0, and of out, whose lines are read before they are written, only with
-    both. Such parts move, are rows of whole lines or have few gaps, and L2 holds two; those of at
-    most a page the hardware follows from one to the next.
+    both. Such parts move, are rows of whole lines or have few gaps, and L2 holds two beside what
+    else there is; those of at most a page the hardware follows from one to the next, and where L3
+    holds all, larger ones, too.
 
     Parameters
     ----------
     kernel : sequence of Dimension
         M, N and K of it.
     """
-    asked = 0
+    asked, held = 0, sum(bytes_of(op, t) for t in range(len(op.tensors)))
+    if level_of(held, machine) < MEMORY:
+        return 0
     for tensor, (sides, partners) in enumerate(_parts(kernel)):
         count = sides[0].size * sides[1].size
-        fits = PAGE < count * element(op.dtype).size <= machine.l2 // 2
+        fits = PAGE < count * element(op.dtype).size <= machine.l2 // 4
         forward = all(d.strides[tensor] >= 0 for d in sides)  # lines are counted from the first
         dense = _near(sides, tensor) or _row(op, sides, tensor) >= LINE
         moves = forward and dense and op.reached(tensor) > count

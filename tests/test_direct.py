@@ -175,7 +175,7 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     op = TensorOp(
         tuple(Tensor(role, "float32") for role in ("in0", "in1", "out")), dims, Primitive.GEMM
     )
-    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 20)
+    machine = Machine(host_machine().target, l1=8 << 10, l2=32 << 10, l3=1 << 17)
     schedule = optimise(op, machine, 1, Choice(regime="nest"))
     kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
     assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [3]
