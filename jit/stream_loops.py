@@ -300,11 +300,9 @@ class Stream(JoinedSteps):
         if len(self.inputs) == 2:
             shared, none = code.equal(self.inputs[1].stride, 0), code.int(0)
             ways = [(code.builder.select(shared, done, none), True)]
-            apart = none
-            if self.element.parts == 1:
-                short = code.less(self.x, _SHORT * self.lanes.width)
-                apart = code.builder.select(short, done, none)
-                ways.append((code.builder.select(shared, none, apart), False))
+            short = code.less(self.x, _SHORT * self.lanes.width)
+            apart = code.builder.select(short, done, none)
+            ways.append((code.builder.select(shared, none, apart), False))
             done = code.builder.select(shared, done, apart)
         for rows, share in ways:
             with code.loop(rows, step=self._rows) as y:

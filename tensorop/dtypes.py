@@ -125,13 +125,15 @@ def check_casting(casting: str) -> None:
         raise ValueError(f"casting must be one of {', '.join(CASTINGS)} (got {casting!r})")
 
 
-def check_cast(what: str, source: DType, target: DType, casting: Any) -> None:
-    """TypeError unless the casting rule lets `source` become `target`."""
+def check_cast(
+    what: str, source: DType, target: DType, casting: Any, wider: str = "a wider dtype="
+) -> None:
+    """TypeError unless the casting rule lets `source` become `target`; `wider`: what else to pass."""
     if not np.can_cast(source, target, casting):
         looser = [f"casting={rule!r}" for rule in LOOSER if np.can_cast(source, target, rule)]
         raise TypeError(
             f"{what} cannot be cast from {source} to {target} under casting={casting!r}; "
-            f"pass a wider dtype=, or {' or '.join(looser)}"
+            f"pass {wider}, or {' or '.join(looser)}"
         )
 
 
@@ -145,7 +147,9 @@ def scalar(what: str, value: Any, dtype: DType, casting: Any) -> Any:
     """`alpha` or `beta` in the compute dtype (a half type as the float32 that it equals).
 
     Python numbers are weak, as in numpy: they take any dtype of their kind or above. numpy scalars
-    follow the casting rule. 0 and 1 become any dtype, bool included.
+    follow the casting rule, but are rounded to floating dtypes as under "same_kind": a factor such
+    as `1 / np.sqrt(64)` is a float64, and says nothing of the operands' precision. 0 and 1 become
+    any dtype, bool included.
 
     Raises
     ------
@@ -165,7 +169,8 @@ def scalar(what: str, value: Any, dtype: DType, casting: Any) -> Any:
 
 
 def _strong(what: str, value: Any, dtype: DType, casting: Any) -> np.ndarray[Any, DType]:
-    if not np.can_cast(value.dtype, dtype, casting):
+    rounds = dtype.kind not in "biu" and np.can_cast(value.dtype, dtype, "same_kind")
+    if not rounds and not np.can_cast(value.dtype, dtype, casting):
         raise TypeError(
             f"{what} is of dtype {value.dtype}, which cannot become {dtype} under "
             f"casting={casting!r}; pass a number of Python's, {what}.item(), or a wider dtype="

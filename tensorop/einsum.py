@@ -69,8 +69,9 @@ def einsum(
     casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
         Which casts are allowed.
     order : {'C', 'F', 'A', 'K'}
-        Memory layout of the result. 'K' is numpy's layout, or, for large products that run clearly
-        faster so, C order or that of an operand, unless `optimize` is False.
+        Memory layout of the result. 'K' is numpy's layout, or, for products of some thousand
+        multiplications or more that run clearly faster so, another one (C order, that of an
+        operand, or one in between), unless `optimize` is False.
     optimize : bool, str, tuple, path or optimizer
         The order of contraction of three and more operands: what numpy and opt_einsum take. "auto",
         True: of up to eight, what takes least arithmetic and memory, of more, what opt_einsum says.

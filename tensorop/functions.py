@@ -164,7 +164,10 @@ def inner(a: Any, b: Any, /) -> Any:
                 f"inner: the last axes have sizes {x.shape[-1]} and {y.shape[-1]}; they must agree"
             )
         spec = _tensordot_spec(x.ndim, y.ndim, (x.ndim - 1,), (y.ndim - 1,))
-    return wrapped(contract(spec, (x, y), None, _OPTIONS, key=_INNER), (a, b))
+    result = contract(spec, (x, y), None, _OPTIONS, key=_INNER)
+    # Unlike a ufunc, the first of those of the highest priority decides, be it a plain array.
+    first = max((a, b), key=lambda operand: getattr(operand, "__array_priority__", 0.0))
+    return wrapped(result, (first,))
 
 
 _INNER = object()  # by which the short way knows its calls

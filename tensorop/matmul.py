@@ -191,7 +191,7 @@ def _single(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
 
-def wrapped(result: Any, operands: tuple[Any, Any]) -> Any:
+def wrapped(result: Any, operands: tuple[Any, ...]) -> Any:
     """The result as an instance of the operands' subclass of ndarray, if they are of one."""
     subclasses = [x for x in operands if isinstance(x, np.ndarray) and type(x) is not np.ndarray]
     if not subclasses:

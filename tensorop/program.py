@@ -267,7 +267,7 @@ def _computed(
     for i, source in enumerate(dtypes):
         check_cast(f"operand {i}", source, dtype, casting)
     if out is not None:
-        check_cast("the result", dtype, out, casting)
+        check_cast("the result", dtype, out, casting, "a wider out")
         if joins:
             check_cast("out", out, dtype, casting)
     return dtype

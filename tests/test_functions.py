@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import warnings
 
@@ -428,3 +429,16 @@ def test_results_that_no_memory_holds() -> None:
         x = np.broadcast_to(np.ones(1), (n,))
         with pytest.raises((ValueError, MemoryError)):
             einsum("i,j->ij", x, x)
+
+
+def test_inner_takes_the_type_of_the_first_of_the_highest_priority() -> None:
+    class Plain(np.ndarray):
+        """A subclass of the priority of an array."""
+
+    class High(np.ndarray):
+        __array_priority__ = 2.0
+
+    a = np.ones((2, 3))
+    arrays = [a, a.view(Plain), a.view(High), a.view(np.recarray), a.tolist()]
+    for x, y in itertools.product(arrays, repeat=2):
+        assert type(inner(x, y)) is type(np.inner(x, y))

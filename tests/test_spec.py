@@ -392,7 +392,7 @@ def test_scalars(value, dtype: str, casting: str, want) -> None:
         (0.5, "i4", "same_kind"),
         (1j, "f8", "safe"),
         (2, "?", "safe"),
-        (np.float64(2), "f4", "safe"),
+        (np.int64(2), "i4", "safe"),
         (np.complex64(2), "f8", "same_kind"),
         (300, "i1", "safe"),
         (-1, "u4", "safe"),
