@@ -128,7 +128,7 @@ def check_casting(casting: str) -> None:
 def check_cast(
     what: str, source: DType, target: DType, casting: Any, wider: str = "a wider dtype="
 ) -> None:
-    """TypeError unless the casting rule lets `source` become `target`; `wider`: what else to pass."""
+    """TypeError unless the rule lets `source` become `target`; `wider`: what to pass instead."""
     if not np.can_cast(source, target, casting):
         looser = [f"casting={rule!r}" for rule in LOOSER if np.can_cast(source, target, rule)]
         raise TypeError(

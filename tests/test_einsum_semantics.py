@@ -483,7 +483,7 @@ def test_refused_casts_say_what_would_be_permitted() -> None:
         einsum("ij,jk->ik", a, a, dtype="uint32")
     with pytest.raises(TypeError, match=r"dtype=, or casting='unsafe'$"):
         tensorop.matmul(a, a, dtype="uint32")
-    with pytest.raises(TypeError, match=r"a wider out, or casting='same_kind' or casting='unsafe'$"):
+    with pytest.raises(TypeError, match=r"wider out, or casting='same_kind' or casting='unsafe'$"):
         einsum("ij,jk->ik", a, a, dtype="int32", out=np.zeros((2, 2), "int16"))
 
 
