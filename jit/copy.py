@@ -31,6 +31,7 @@ from tensorop.jit.copy_digits import Digits
 from tensorop.jit.copy_groups import Groups
 from tensorop.jit.copy_lines import Lines
 from tensorop.jit.copy_rows import Rows
+from tensorop.jit.copy_short_rows import ShortRows
 from tensorop.jit.copy_staged import Staged
 from tensorop.jit.mover import Mover
 from tensorop.jit.target import Target
@@ -67,6 +68,8 @@ def _block(code: Code, mover: Mover, kernel: CopyKernel) -> Block:
         return Groups(code, mover, kernel)
     if kernel.channels:
         return Channels(code, mover, kernel)
+    if kernel.row:
+        return ShortRows(code, mover, kernel.row)
     if kernel.mode in ASKING:
         return ASKING[kernel.mode](code, mover, asks=kernel.asks)
     return PAST[kernel.mode](code, mover)

@@ -130,6 +130,7 @@ class CopyKernel(NamedTuple):
     channels: columns of a tile, or (joins) its rows, where they are few and lie beside one another
     in the source, or in the target: then a tile has as many vectors, of so many bytes, on both
     sides (staged).
+    row: elements of a row that source and target have alike, in which Y consists (staged).
     order: of the digits of the place in a vector (digits; see jit/digits.py).
     ragged: so many elements are one that is moved; where they do not make up a block, the last ones
     were read with those before, which are shifted out, and zeros in (across).
@@ -149,18 +150,23 @@ class CopyKernel(NamedTuple):
     order: tuple[int, ...] = ()
     ragged: int = 0
     asks: bool = False
+    row: int = 0
 
     def lanes(self, target: Target) -> int:
         """Elements of a vector; across, the longest chunk."""
         lanes = self.carried().lanes(target)
         if self.mode == "digits":
             return 1 << len(self.order)
+        if self.row:
+            return 1
         if self.channels:
             return self.along if self.joins else self.channels
         return lanes if self.mode in ALONG else min(lanes, self.tile)
 
     def rows(self, target: Target) -> int:
         """Across, the longest chunk of Y."""
+        if self.row:
+            return self.row
         if self.channels:
             return self.channels if self.joins else self.along
         return self.lanes(target) * self.squares
@@ -209,6 +215,8 @@ class CopyKernel(NamedTuple):
         if self.channels:
             tile = f"_{'join' if self.joins else 'part'}{self.channels}_{8 * self.vector}"
         mode = self.mode if self.mode in ALONG else self.mode + tile
+        if self.row:
+            mode = f"{self.mode}_row{self.row}"
         if self.mode == "digits":
             mode += "".join(f"_{digit}".replace("-1", "x") for digit in self.order)
         return f"copy_{self.source}_{self.target}_{mode}{flags}"

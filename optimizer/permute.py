@@ -52,6 +52,7 @@ SMALL = 8  # lanes of tiles whose rows a set holds
 ROOM = 24 << 10  # bytes of a stage; half of a larger L1: lines of the source need the other half
 WORD_BYTES = 8
 COLLISION = 512  # bytes: memory takes lines that lie multiples of it apart 2.5 times as slowly
+LONG_ROWS = 192  # bytes of rows that are stored line by line wherever they begin
 LONG_RUN = 512  # bytes in a row of the target that make whole lines worth waiting for
 IN, OUT = 0, 1
 
@@ -65,7 +66,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         Fused; all C.
     """
     if op.dimensions and _nearest(op.dimensions, IN).strides[OUT] == 1:
-        return _rows(op, threads, _is_huge(op, machine))
+        found = _short_rows(op, machine, threads)
+        return found or _rows(op, threads, _is_huge(op, machine))
     ways = (staged, banded) if _columns_collide(op) else (banded, staged)
     found = next(filter(None, (way(op, machine, threads) for way in ways)), None)
     found = found or permute_digits(op, machine, threads)
@@ -109,6 +111,27 @@ def _rows(op: TensorOp, threads: int, huge: bool) -> Schedule:
     plain = not conj and op.main != Primitive.CONJ
     kernel = CopyKernel(op.dtype, op.dtype, "rows" if huge and plain else "along", conj=conj)
     return _blocked(op, kernel, (x, y), rest, (RUN, BLOCK), threads)
+
+
+def _short_rows(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
+    """The same, of rows that are not long and no lines: region by region, as if they were elements.
+    None where the caches hold all, or others do not lie whole rows apart."""
+    row, size = _nearest(op.dimensions, IN), element(op.dtype).size
+    others = [d for d in op.dimensions if d is not row]
+    whole = not any(step % row.size for d in others for step in d.strides)
+    short = row.size * size < LONG_ROWS and row.size * size % LINE
+    plain = not _conjugates(op) and op.main != Primitive.CONJ
+    if not (others and whole and short and plain and _is_huge(op, machine)):
+        return None
+    apart = {d._replace(strides=tuple(s // row.size for s in d.strides)): d for d in others}
+    vector, room = machine.target.vector_bytes, _room(machine)
+    found = regions([*apart], row.size * size, vector, room)
+    if found is None or len(apart) < len(others):
+        return None
+    x, y, rest = ([apart[d] for d in dims] for dims in (found.x, found.y, found.rest))
+    kernel = CopyKernel(op.dtype, op.dtype, "staged", row=row.size)
+    parts = found.columns, found.rows * row.size
+    return _by_regions(op, kernel, (x, [*y, row], rest), parts, threads)
 
 
 def _blocked(
@@ -158,12 +181,9 @@ def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     size, vector = element(op.dtype).size, machine.target.vector_bytes
     if not _goes_past_caches(op, machine):
         return None
-    room = min(STAGE, machine.l1, max(ROOM, machine.l1 // 2))
-    found = regions(op.dimensions, size, vector, room)
+    found = regions(op.dimensions, size, vector, _room(machine))
     if found is None:
         return None
-    rest = sorted(found.rest, key=lambda d: -abs(d.strides[OUT]))
-    op = op.with_dimensions((*rest, *found.y, *found.x))
     x, y = Axis("X", DimType.C, tuple(found.x)), Axis("Y", DimType.C, tuple(found.y))
     columns, rows = min(x.unit_run(IN), found.columns), min(y.unit_run(OUT), found.rows)
     kernel = _channels(op, (x, y), (columns, rows), machine.target)
@@ -172,14 +192,35 @@ def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
         if kernel.rows(machine.target) > _rows_held(y, size):
             # Small ones, of which the next one finds the lines of its rows still there.
             kernel = kernel._replace(tile=LARGEST_TILE if size == 1 else SMALL, squares=1)
+    sides = found.x, found.y, found.rest
+    return _by_regions(op, kernel, sides, (found.columns, found.rows), threads)
+
+
+def _room(machine: Machine) -> int:
+    """Bytes of a stage."""
+    return min(STAGE, machine.l1, max(ROOM, machine.l1 // 2))
+
+
+def _by_regions(
+    op: TensorOp,
+    kernel: CopyKernel,
+    sides: tuple[list[Dimension], list[Dimension], list[Dimension]],
+    parts: tuple[int, int],
+    threads: int,
+) -> Schedule:
+    """Loops over regions, of so many positions of X and Y, in the order of the target."""
+    *both, rest = sides
+    x, y = (Axis(name, DimType.C, tuple(dims)) for name, dims in zip("XY", both, strict=True))
+    rest = sorted(rest, key=lambda d: -abs(d.strides[OUT]))
+    op = op.with_dimensions((*rest, *y.dimensions, *x.dimensions))
     body: tuple[Step, ...] = (Call(kernel, (IN, OUT), ("X", "Y")),)
     outer = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(rest)]
-    blocks = [*((axis, 1) for axis in outer), (y, found.rows), (x, found.columns)]
+    blocks = [*((axis, 1) for axis in outer), (y, parts[1]), (x, parts[0])]
     blocks = [(axis, block) for axis, block in blocks if block < axis.size]
     for axis, block in sorted(blocks, key=lambda found: abs(found[0].dimensions[0].strides[OUT])):
         how = ExecType.SHARED if threads > 1 else ExecType.SEQ
         body = (Loop(axis.name, block, how, body),)
-    note = f"{_note(kernel, x, y)}; regions of {found.columns} by {found.rows}"
+    note = f"{_note(kernel, x, y)}; regions of {parts[0]} by {parts[1]}"
     return Schedule(op, (*outer, x, y), body, threads, notes=(note,))
 
 

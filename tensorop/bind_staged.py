@@ -154,7 +154,7 @@ class StagedWords(CopyWords):
         words[d.RUN_BYTES] = run * size
         every = region.all(SOURCE)
         asks = _lines(table(every, SOURCE), every.unit_run(SOURCE), size)
-        tiles = len(in_x[0]) * len(in_y[0])
+        tiles = len(in_y[0]) * (1 if kernel.row else len(in_x[0]))
         each = -(-len(asks) // tiles)
         words[d.ASK_COUNT], words[d.TILE_ASKS] = len(asks), each
         stored = len(runs) * (run * size // LINE + 1)  # lines at most, each of which asks for one
