@@ -7,7 +7,8 @@ other layouts are moved an element at a time.
 
 bfloat16 goes through float32 instead where that is so, and where tables do not hold the whole of a
 sum. Bytes are then cast to int32 by whoever asks for the product (`multiplies_bytes`): an operation
-whose inputs are bytes, and its out is not, is always one of groups.
+whose inputs are bytes, and its out is not, is always one of groups, or a matrix times a vector,
+whose bytes a stream kernel widens as it loads them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import LONGEST
 from tensorop.schedule import Axis
 
+LEAST_OF_VECTOR = 1 << 12  # elements of a matrix of bytes that is not cast for a vector
 LEAST_OF_BATCH = 16**3  # products of bytes below which other kernels go through a batch faster
 
 
@@ -58,9 +60,9 @@ def narrows(op: TensorOp) -> bool:
 
 def multiplies_bytes(op: TensorOp, machine: Machine) -> bool:
     """Whether a product of bytes into int32 had better be one of quads than of inputs that are cast
-    to int32 before: any one that uses inputs twice and whose sums tables hold, but for batches of
-    small ones, and those whose elements lie side by side along the batch, which panels are not made
-    along.
+    to int32 before, or a stream: any one that uses inputs twice and whose sums tables hold, but for
+    batches of small ones, and those whose elements lie side by side along the batch, which panels
+    are not made along; and a large matrix times a vector.
 
     Parameters
     ----------
@@ -71,9 +73,11 @@ def multiplies_bytes(op: TensorOp, machine: Machine) -> bool:
     inputs, target = [t.dtype for t in op.tensors[:2]], machine.target
     if not any(can(target, inputs, op.dtype) for can in (multiplies, multiplies_matrices)):
         return False
-    if min(m, n, k) == 1 or k > LONGEST:
-        return False
     batch = [d for d in op.of_type(DimType.C) if d.size > 1]
+    if min(m, n) == 1 < k:
+        return inputs[0] == inputs[1] and not batch and m * n * k >= LEAST_OF_VECTOR
+    if k == 1 or k > LONGEST:
+        return False
     return not batch or (m * n * k >= LEAST_OF_BATCH and not any(1 in d.strides for d in batch))
 
 

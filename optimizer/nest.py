@@ -398,7 +398,7 @@ def stream_call(
     kernel = stream_kernel(
         main.value,
         op.dtype,
-        source=op.tensors[tensors[0]].dtype if main == Primitive.CAST else None,
+        source=op.tensors[tensors[0]].dtype if main in (Primitive.CAST, Primitive.GEMM) else None,
         in0=access[0],
         in1=access[1] if len(access) > 2 else None,
         out=access[-1],

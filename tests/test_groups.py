@@ -300,6 +300,25 @@ def test_other_products_of_bytes_are_cast_before(spec: str, shapes: list[tuple[i
     check_bytes(spec, *(bytes_(rng, "int8", shape) for shape in shapes), quads=False)
 
 
+@needs_quads
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("spec", ["hi,i->h", "i,ih->h", "hi,bi->hb", "bi,ih->bh", "i,i->"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_matrix_of_bytes_times_a_vector_is_not_cast(dtype: str, spec: str, threads: int) -> None:
+    rng, info = np.random.default_rng(threads), np.iinfo(dtype)
+    for h, i in ((70, 64), (301, 77), (5, 4000), (4000, 5), (1000, 1031)):
+        sizes = {"b": 1, "h": h, "i": 5000 if spec == "i,i->" else i}
+        shapes = [[sizes[label] for label in term] for term in spec.split("->")[0].split(",")]
+        a, b = (rng.integers(info.min, info.max, s, dtype, endpoint=True) for s in shapes)
+        plan = tensorop.compile(spec, a, b, dtype="int32", threads=threads)
+        assert "is copied" not in plan.explain() and f"gemm_{dtype}_int32" in plan.explain()
+        expected = np.einsum(spec, a, b, dtype=np.int32)
+        np.testing.assert_array_equal(plan(a, b), expected)
+        out = np.full_like(expected, 3)[...]
+        plan(a, b, out=out, alpha=-2, beta=5)
+        np.testing.assert_array_equal(out, 15 - 2 * expected)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtypes", SIGNS, ids="-".join)
 def test_long_sums_of_bytes_wrap(dtypes: tuple[str, str], threads: int) -> None:
