@@ -60,6 +60,8 @@ COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Pyt
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing
 FREE = 0.97
+UNLIKE = 1.5  # times as long a product takes as its stand-in, if that is no likeness of it
+LONG = 200_000  # cycles of a stand-in from which on this is made sure of
 UNSURE = 1.5  # times the estimate of loops that nothing else speaks for, that another may take
 FEWER = 0.9  # of the estimate with more tensors moved: one with fewer hardly ever stays under it
 
@@ -246,7 +248,10 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     part = points / prod([d.size for d in found.op.dimensions])
     found = Realigned(op, found.orders, found.cycles * part, found.as_it_lies * part)
-    if found.fits(machine):
+    # A stand-in may be just small enough for what is not done with the operation itself.
+    doubtful = not found.orders and found.cycles > LONG
+    alike = not doubtful or cycles(_joined(op)[0], machine) <= UNLIKE * found.cycles
+    if alike and found.fits(machine):
         return found
     return _searched(op, machine, out_is_new)._replace(op=op)  # whose names are its own
 

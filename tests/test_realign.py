@@ -471,3 +471,13 @@ def test_sums_into_any_order(dtype: str, beta: int | None, threads: int, repeate
         result = tensorop.einsum(spec, array, out=out, threads=threads, **scale)
         assert result is out
         np.testing.assert_array_equal(out, expected.astype(kind))
+
+
+@pytest.mark.usefixtures("usual_machine")
+def test_a_stand_in_is_not_trusted_where_it_is_run_otherwise() -> None:
+    """39 steps of the sum are more than gathered operands may have, the stand-in's 37 are not."""
+    shapes = (39, 4, 7, 17, 12), (39, 12, 4, 11)
+    plan = tensorop.compile("fbdea,fabc->eadbc", *shapes, dtypes=["float64"] * 2, threads=1)
+    assert "through temporaries" in plan.explain()
+    a, b = (np.random.default_rng(0).random(shape) for shape in shapes)
+    np.testing.assert_allclose(plan(a, b), np.einsum("fbdea,fabc->eadbc", a, b), rtol=1e-12)
