@@ -8,7 +8,7 @@ Four shapes of loops, over vectors along X where every tensor is consecutive or 
   (`jit/stream_joined.py`).
 - `_sum_over_y`: accumulators for a strip of X, perhaps for all of a row, stay in registers while Y
   runs inside. A strip of one vector has several, each for every so many-th row, so that their
-  chains overlap. From memory, strips are of one vector, so that each row is a stream.
+  chains overlap. Of long rows from memory, strips are of one vector, so that each is a stream.
 - `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
   that are short, or share the second input, are done several at a time: their chains overlap, what
   they share is loaded once, and their vectors are folded together, into a vector of their sums.
@@ -228,10 +228,13 @@ class Stream(JoinedSteps):
         if self.form.width or not self._fast or not any(one.ahead for one in self.inputs):
             self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
             return
-        with self.code.either(self.code.less(_STREAMS - 1, self.y)) as (many, few):
-            with many:
+        code = self.code
+        several = code.less(_STREAMS - 1, self.y)
+        long = code.less(_STRIP * self.lanes.width, self.x)
+        with code.either(code.builder.and_(several, long)) as (in_turn, whole):
+            with in_turn:
                 self._sum_down(1, _STREAMS)
-            with few:
+            with whole:
                 self._sum_down(self.vectors(_STRIP), _CHAINS)
 
     def _sum_down(self, most: int, together: int) -> None:
