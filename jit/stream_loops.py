@@ -85,7 +85,7 @@ class Stream(JoinedSteps):
             for rows, out in self._each_row():
                 self._map_lines(rows, out, self.x)
             code.fence()
-        elif self._reaches_lines and self._fast:
+        elif self._reaches_lines and self._fast and self.form.source is None:
             self._map_rows_of(_SHORT_ROWS)
         else:
             self._map_rows_of(())
