@@ -23,7 +23,7 @@ from tensorop.optimizer.stand_in import EXACT, LONGEST, stand_in
 from tests.test_planning import operation
 from tests.test_realign import contraction
 
-MACHINE = host_machine()
+MACHINE = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20)
 
 
 def products() -> Iterator[TensorOp]:
