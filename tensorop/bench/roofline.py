@@ -49,4 +49,5 @@ def limits(flops: int, bytes_: int, dtype: str, threads: int) -> Iterator[str]:
     yield f"  {flops:,} flops at {limit.flops / 1e9:.1f} GFLOP/s: {arithmetic * 1e3:.3g} ms"
     yield f"  {bytes_:,} bytes at {limit.bytes / 1e9:.1f} GB/s: {memory * 1e3:.3g} ms"
     bound = "arithmetic" if arithmetic > memory else "memory"
-    yield f"  at least {max(arithmetic, memory) * 1e3:.3g} ms, bounded by {bound}"
+    hint = " (less where the caches hold the operands)" if bound == "memory" else ""
+    yield f"  at least {max(arithmetic, memory) * 1e3:.3g} ms, bounded by {bound}{hint}"
