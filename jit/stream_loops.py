@@ -225,7 +225,7 @@ class Stream(JoinedSteps):
             self._map_from_line(rows, out, code.mul(count, self.x))
 
     def _sum_over_y(self) -> None:
-        if self.form.width or not self._fast or not any(one.ahead for one in self.inputs):
+        if self.form.width or not self._fast or not self._asks:
             self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
             return
         code = self.code
@@ -255,7 +255,7 @@ class Stream(JoinedSteps):
         """Add as many rows from y on to the totals as these have room for."""
         columns, of = self._columns(strip), strip.lanes.of
         rows = [self.rows(self.code.add(y, i)) for i in range(len(totals) // len(columns))]
-        if len(rows) > 1:
+        if len(rows) > 1 and self._asks:
             rows = self._asking_on(rows, strip.x)
         each = [
             [self.load(one, strip.lanes, x, count) for one in row]
@@ -268,17 +268,17 @@ class Stream(JoinedSteps):
         """Rows that are read together, of which what comes after x is asked for: where they end, in
         as many that come after them."""
         code, aheads = self.code, []
-        for one in self.inputs:
-            length = code.mul(self.x, one.step)
-            goes_on = code.less(code.add(code.mul(x, one.step), AHEAD), length)
-            below = code.sub(code.mul(one.stride, len(rows)), length)
+        for given in self.inputs:
+            length = code.mul(self.x, given.step)
+            goes_on = code.less(code.add(code.mul(x, given.step), AHEAD), length)
+            below = code.sub(code.mul(given.stride, len(rows)), length)
             aheads.append(code.builder.select(goes_on, code.int(AHEAD), code.add(below, AHEAD)))
         return [
             [
                 one._replace(ahead=ahead) if one.ahead else one
-                for one, ahead in zip(row, aheads, strict=True)
+                for one, ahead in zip(inputs, aheads, strict=True)
             ]
-            for row in rows
+            for inputs in rows
         ]
 
     def _sum_over_x(self) -> None:
@@ -317,6 +317,11 @@ class Stream(JoinedSteps):
         """Whether short sums are worth code of their own, which takes as long again to compile:
         those of types that contractions are fast in."""
         return self.element.is_float and not self.element.half and not self.form.gathers
+
+    @property
+    def _asks(self) -> bool:
+        """Whether what is read later of an input is asked for."""
+        return self.form.asks0 or self.form.asks1
 
     @property
     def _rows(self) -> int:

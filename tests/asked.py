@@ -17,6 +17,7 @@ from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
+from tensorop.jit.stream_abi import StreamKernel
 from tensorop.jit.target import current_target
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Schedule
@@ -60,11 +61,11 @@ class Asked:
         code.store(builder.select(asked, old, new), mark)
 
     def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
-        """Run a schedule, its product or copy compiled anew."""
+        """Run a schedule, its product, copy or stream compiled anew."""
         bound, named = bind(schedule, current_target())
         kernels = []
         for kernel in named:
-            if isinstance(kernel, (CopyKernel, GemmKernel)):
+            if isinstance(kernel, (CopyKernel, GemmKernel, StreamKernel)):
                 code = object_code(generate(kernel, current_target()), current_target())
                 names = load_object(code, current_target(), [kernel.name], {})
                 kernels.append(names[kernel.name])

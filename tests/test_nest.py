@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import tensorop
 from tensorop import plan_store
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.jit.builder import Code
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
 from tensorop.optimizer import nest, shared_axis, transfer, window
@@ -19,6 +20,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
+from tests.asked import Asked, aligned
 from tests.random_einsums import check, draw
 from tests.strategies import numpy_dtype
 from tests.test_batch_schedules import laid_out
@@ -332,3 +334,26 @@ def test_parts_of_any_length_are_right(lines: int, monkeypatch: pytest.MonkeyPat
                 check(draw(np.random.default_rng([3, i])))
     finally:
         tensorop.cache_clear()
+
+
+@pytest.mark.parametrize("along", [False, True])
+@pytest.mark.parametrize(("rows", "columns"), [(4000, 12), (600, 400), (30, 9000)])
+def test_what_streams_read_is_asked_for(
+    rows: int, columns: int, along: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a matrix but what is read first, in sums along its rows and down them."""
+    dims = (
+        Dimension(DimType.K if not along else DimType.M, rows, (columns, 1 - along, int(along))),
+        Dimension(DimType.M if not along else DimType.K, columns, (1, int(along), 1 - along)),
+    )
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17)
+    (stage,) = plan_stages(TensorOp(tensors, dims, Primitive.GEMM), machine, 1)
+    sizes = (rows * columns, columns, rows) if along else (rows * columns, rows, columns)
+    a, b, out = (aligned(np.random.default_rng(1).integers(-4, 5, size)) for size in sizes)
+    asked = Asked(a)
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
+    asked.execute(stage.schedule, [a, b, out])
+    matrix = a.reshape(rows, columns)
+    np.testing.assert_array_equal(out, matrix @ b if along else b @ matrix)
+    assert asked.lines[:-1].mean() > 0.9 and not asked.lines[:8].any()

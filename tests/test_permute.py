@@ -479,3 +479,20 @@ def test_ends_of_runs_reach_back(seed: int) -> None:
         before = starts.get(int(offset) - size * lanes) == lanes  # a full tile of the same run
         if before and first % granule and length > LEFT:
             assert full == lanes
+
+
+@pytest.mark.parametrize("shape", [(40, 50, 64), (40, 50, 311), (300, 20, 96)])
+def test_rows_that_come_later_are_asked_for(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the next chunk, of the next strip, and of a row that is alone in its strip."""
+    source = aligned(np.arange(prod(shape), dtype=np.float32))
+    permuted = source.reshape(shape).transpose(1, 0, 2)
+    out = np.zeros(permuted.shape, np.float32)
+    schedule = permute(operation(permuted, out, "float32"), SMALL, 1)
+    assert modes_of(schedule) == {"rows"}
+    asked = Asked(source)
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, [source, source, out])
+    np.testing.assert_array_equal(out, permuted)
+    assert asked.lines[:-1].mean() > 0.85 and not asked.lines[:2].any()
