@@ -79,10 +79,11 @@ def _choose(op: TensorOp, machine: Machine, loops: bool) -> Regime:
 
 def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     m, n, k = op.size_of(DimType.M), op.size_of(DimType.N), op.size_of(DimType.K)
+    alike = op.tensors[0].dtype == op.tensors[1].dtype  # a stream has one type of inputs
+    if narrows(op) and not (alike and min(m, n) == 1):
+        return Regime("blocked", "an instruction multiplies groups of steps of K")
     if min(m, n) == 1 or k == 1:
         return Regime("stream", "no matrix product: nothing is used twice")
-    if narrows(op):
-        return Regime("blocked", "an instruction multiplies groups of steps of K")
     along = as_batch(op)
     large, best = _large_and_best(op, machine)
     # Kernels of packed panels store better than others what is too large for the caches.
