@@ -107,6 +107,8 @@ class GemmKernel(NamedTuple):
     past: the vectors of full tiles, if they are not cut, are whole lines of C, where the first row
     begins with one: where C is not read, those are stored past the caches (store="columns" or
     "runs", real numbers, no epilogue).
+    joined: the columns of a full tile lie one behind the other in C, so that vectors that are cut
+    make whole lines with those of the next column (past, store="runs").
     near: C is small enough to be in the caches: its pieces are not asked for.
     matrices: registers hold matrices (`gemm_matrix.py`): panels of B have, for every column, lines
     along K one after the other (`inputs`).
@@ -137,6 +139,7 @@ class GemmKernel(NamedTuple):
     halved: bool = False
     matrices: bool = False
     along: bool = False
+    joined: bool = False
 
     @property
     def name(self) -> str:
@@ -152,7 +155,7 @@ class GemmKernel(NamedTuple):
         if self.left:
             name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:
-            name = f"{name}_past"
+            name = f"{name}_past{'_joined' * self.joined}"
         if self.near:
             name = f"{name}_near"
         if self.matrices:

@@ -45,6 +45,8 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} has no last vector to halve")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
+    if kernel.joined and not (kernel.past and kernel.store == "runs"):
+        raise ValueError(f"{kernel.name} joins no vectors that are cut")
     if kernel.store == "staged" and not _is_staged(kernel, target):
         raise ValueError(f"{kernel.name} has no stage")
     if kernel.store == "pieces" and not (

@@ -70,7 +70,9 @@ class MacroKernel:
             self.k = code.builder.udiv(code.add(self.k, together - 1), code.int(together))
         starts = moves(kernel.inputs) and not kernel.matrices
         self.starts = Starts(code, kernel.columns, kernel.inputs) if starts else None
-        self.result = Result(code, self.element, kernel.epilogue, past=kernel.past)
+        self.result = Result(
+            code, self.element, kernel.epilogue, past=kernel.past, joined=kernel.joined
+        )
         self.buffer = Buffer(code, self.accumulator, self.mr, kernel.columns, self.lanes)
         self.flush = Flush(
             code, self.element, kernel.epilogue, self.mr, self.lanes, kernel.store == "columns"

@@ -8,7 +8,7 @@ lines past the caches.
 
 Lines that a stretch has only a part of wait until the stretch before or behind it brings the rest:
 that of the next panel, or of the next run. Only where none does is a part stored by itself, through
-the caches: to read one line in ten from memory takes as long as to write the other nine.
+the caches (`gemm_parts.py`): a line is then read from memory.
 
 The stage is a ring of `GemmWord.C_HELD` runs, each [column][row], for all rows of some columns.
 
@@ -25,6 +25,7 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, STAGE_LAG, GemmWord
+from tensorop.jit.gemm_parts import Parts, within_line
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 
@@ -47,13 +48,14 @@ class Stage:
         self.state = code.stack(WORD, STATE)
         self.lines = code.stack(BYTE, (MOST_RUNS + 1) * EACH * LINE)
         self.waiting = code.stack(WORD, (MOST_RUNS + 1) * EACH)
+        self.leaving = code.stack(BYTE, Parts.BYTES)
         self.rows = code.word(code.descriptor, GemmWord.C_RUN)
         self.run_bytes = code.mul(self.rows, element.size)
         self.start = code.word(code.frame, Frame.START + AxisSlot.M)
         self.first = self._runs(self.start)
         stop = code.add(self.start, code.word(code.frame, Frame.SIZE + AxisSlot.M))
         self.stop = self._runs(stop)
-        self.parts = tuple(_part(code, element, behind=behind) for behind in (False, True))
+        self.parts = Parts(code, element)
         self.sending = _Sending(code, element, columns, self.parts)
 
     def clear(self) -> None:
@@ -61,6 +63,7 @@ class Stage:
         code = self.code
         with code.loop(code.mul(self._count(), EACH)) as i:
             code.set_word(self.waiting, i, 0)
+        self.parts.clear(code, self.leaving)
 
     def begin(self, column: Value, columns: Value) -> None:
         """Of so many columns from the given one on, find those that lie one after the other."""
@@ -107,11 +110,10 @@ class Stage:
     def flush(self) -> None:
         """After the last panel: store the lines that wait."""
         code = self.code
-        with code.loop(self._count()) as run:
-            for i, part in enumerate(self.parts):
-                slot = code.add(code.mul(run, EACH), i)
-                line = code.at(self.lines, code.mul(slot, LINE))
-                code.call(part, VOID, [line, code.word(self.waiting, slot)])
+        with code.loop(code.mul(self._count(), EACH)) as slot:
+            line = code.at(self.lines, code.mul(slot, LINE))
+            self.parts.leave(code, self.leaving, line, code.word(self.waiting, slot))
+        self.parts.end(code, self.leaving)
 
     def _count(self) -> Value:
         """Runs of the block, and one that none of its own precedes."""
@@ -122,61 +124,34 @@ class Stage:
 
     def _send(self, stop: Value) -> None:
         code = self.code
-        memory = self.address, self.stretches, self.state, self.lines, self.waiting
+        memory = self.address, self.stretches, self.state, self.lines, self.waiting, self.leaving
         arguments = [code.descriptor, code.frame, *memory, self.first, stop]
         code.call(self.sending.name, VOID, arguments)
-
-
-def _within(code: Code, address: Value) -> Value:
-    """Bytes from where a line begins."""
-    return code.builder.and_(address, code.int(LINE - 1))
-
-
-def _part(caller: Code, element: Element, *, behind: bool) -> str:
-    """Generate the function that stores a line as far as it is known, and return its name.
-
-    `part(line, limit)`: what is before, or behind, the address `limit` in C; nothing where that is
-    0.
-    """
-    name = f"{caller.function.name}_{'behind' if behind else 'before'}"
-    code = Code(caller.target, name, ir.FunctionType(VOID, [POINTER, WORD]), caller.module)
-    code.function.linkage = "internal"
-    whole = Arithmetic(code, element, LINE // element.size)
-    line, limit = code.function.args
-    with code.when(code.nonzero(limit)):
-        within = _within(code, limit)
-        target = code.builder.inttoptr(code.sub(limit, within), POINTER)
-        count = code.builder.udiv(within, code.int(element.size))
-        whole.store(whole.load(line), target, count, behind=behind)
-    code.finish()
-    return name
 
 
 class _Sending:
     """Generator of the function that sends off runs.
 
-    `send(descriptor, frame, stage, stretches, state, lines, waiting, block, stop)`: the runs up to
-    before `stop`; `block`: the first run of the block. Slot EACH * r + ENDS of `lines` is for the
-    line that run r ends in, which is known before an address in C, slot EACH * r + BEGINS for the
-    one that it begins in, known from an address on. `waiting` has that address, 0 for none.
+    `send(descriptor, frame, stage, stretches, state, lines, waiting, leaving, block, stop)`: the
+    runs up to before `stop`; `block`: the first run of the block. Slot EACH * r + ENDS of `lines`
+    is for the line that run r ends in, slot EACH * r + BEGINS for the one that it begins in.
+    `waiting` has the limits of these parts, 0 for none (see `Parts`).
     """
 
-    TYPE = ir.FunctionType(VOID, [POINTER] * 7 + [WORD] * 2)
+    TYPE = ir.FunctionType(VOID, [POINTER] * 8 + [WORD] * 2)
 
-    def __init__(
-        self, caller: Code, element: Element, columns: int, parts: tuple[str, ...]
-    ) -> None:
+    def __init__(self, caller: Code, element: Element, columns: int, parts: Parts) -> None:
         self.name, self.element, self.columns = f"{caller.function.name}_send", element, columns
-        self.before, self.behind = parts
+        self.parts = parts
         self.code = code = Code(caller.target, self.name, self.TYPE, caller.module)
         code.function.linkage = "internal"
         self.whole = Arithmetic(code, element, LINE // element.size)
-        self.lines, self.waiting = code.function.args[5:7]
+        self.lines, self.waiting, self.leaving = code.function.args[5:8]
         self._generate()
 
     def _generate(self) -> None:
         code = self.code
-        _, _, stage, stretches, state, _, _, block, stop = code.function.args
+        _, _, stage, stretches, state, *_, block, stop = code.function.args
         out = code.pointer(code.frame, code.word(code.descriptor, GemmWord.C_SLOT))
         table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
         rows, held = (code.word(code.descriptor, w) for w in (GemmWord.C_RUN, GemmWord.C_HELD))
@@ -202,12 +177,12 @@ class _Sending:
         """Send off a stretch, which is longer than a line, of the run whose words begin there."""
         code, whole = self.code, self.whole
         address = code.builder.ptrtoint(target, WORD)
-        head = _within(code, code.sub(0, address))
+        head = within_line(code, code.sub(0, address))
         with code.when(code.nonzero(head)):
             self._begin(source, address, head, here)
         source, target = (code.at(start, head) for start in (source, target))
         left = code.sub(length, head)
-        tail = _within(code, left)
+        tail = within_line(code, left)
         lines = code.sub(left, tail)
         with code.loop(lines, step=LINE) as i:
             whole.store_past_caches(whole.load(code.at(source, i)), code.at(target, i))
@@ -230,20 +205,21 @@ class _Sending:
                 self._whole_line(self.whole.load(line), number, begun, code.sub(address, begun))
                 code.set_word(self.waiting, slot, 0)
             with otherwise:
-                self._wait(number, self.behind, code.add(here, BEGINS), address)
+                self._wait(number, code.add(here, BEGINS), code.sub(0, address))
 
     def _end(self, source: Value, end: Value, tail: Value, here: Value) -> None:
         """What is before the rest of a line that waits, where the next run began in a panel before;
         or it waits for the next panel, or the next run."""
         code, following = self.code, self.code.add(here, EACH + BEGINS)
         number = self.whole.load(source)
-        with code.either(code.equal(code.word(self.waiting, following), end)) as (then, otherwise):
+        waits = code.equal(code.word(self.waiting, following), code.sub(0, end))
+        with code.either(waits) as (then, otherwise):
             with then:
                 line = code.at(self.lines, code.mul(following, LINE))
                 self._whole_line(number, self.whole.load(line), tail, code.sub(end, tail))
                 code.set_word(self.waiting, following, 0)
             with otherwise:
-                self._wait(number, self.before, code.add(here, ENDS), end)
+                self._wait(number, code.add(here, ENDS), end)
 
     def _whole_line(self, first: Number, second: Number, length: Value, address: Value) -> None:
         """Store so many bytes of one and what is behind them of the other."""
@@ -252,10 +228,10 @@ class _Sending:
         number = self.whole.blended(first, second, count)
         self.whole.store_past_caches(number, code.builder.inttoptr(address, POINTER))
 
-    def _wait(self, number: Number, part: str, slot: Value, limit: Value) -> None:
+    def _wait(self, number: Number, slot: Value, limit: Value) -> None:
         """Keep a line until the rest comes; what waited in that place gives up."""
         code = self.code
         line = code.at(self.lines, code.mul(slot, LINE))
-        code.call(part, VOID, [line, code.word(self.waiting, slot)])
+        self.parts.leave(code, self.leaving, line, code.word(self.waiting, slot))
         self.whole.store(number, line)
         code.set_word(self.waiting, slot, limit)

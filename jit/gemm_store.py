@@ -70,11 +70,21 @@ class Result:
     """C, and how a result is combined with it, as the words of a call say.
 
     past: full tiles are stored past the caches, where C is not read and its first row begins with a
-    line.
+    line. joined: their columns lie one behind the other, so that what a cut vector has behind its
+    line is the beginning of the same line of the column before.
     """
 
-    def __init__(self, code: Code, element: Element, epilogue: str, *, past: bool = False) -> None:
+    def __init__(
+        self,
+        code: Code,
+        element: Element,
+        epilogue: str,
+        *,
+        past: bool = False,
+        joined: bool = False,
+    ) -> None:
         self.code, self.element, self.epilogue = code, element, epilogue
+        self.joined = joined
         self.last = code.nonzero(code.word(code.frame, Frame.LAST))
         self.out = code.pointer(code.frame, code.word(code.descriptor, GemmWord.C_SLOT))
         start = code.word(code.frame, Frame.START + AxisSlot.N)
@@ -184,14 +194,16 @@ class Result:
         assert self.past is not None
         code, end = self.code, (lanes - 1) * self.element.size
         table = code.at(self.column_table, code.mul(column, WORD_BYTES))
+        starts = (columns - 1,) if self.joined else range(columns)
+        rests = (0,) if self.joined else range(columns)
         exists = code.builder.icmp_signed("<=", code.add(column, columns), last)
         with code.when(code.builder.and_(self.past, exists)):
             for first, length, second, _ in places:
                 assert length is not None and second is not None
                 with code.when(code.less(length, lanes)):
-                    for n in range(columns):
-                        address = code.at(self.out, code.word(table, n))
-                        for offset in (first, code.add(second, end)):
+                    for cut, offset in ((starts, first), (rests, code.add(second, end))):
+                        for n in cut:
+                            address = code.at(self.out, code.word(table, n))
                             code.prefetch(code.at(address, offset), write=True)
 
     def store(self, tile: Sums) -> None:
@@ -236,7 +248,7 @@ class Result:
         stage: Stage | None = None,
     ) -> None:
         code, (sums, places, first, lanes) = self.code, tile
-        vectors = len(places)
+        vectors, columns = len(places), len(sums) // len(places)
         table = code.at(self.column_table, code.mul(first, WORD_BYTES))
 
         def arithmetic(lanes: int) -> tuple[Arithmetic, Arithmetic]:
@@ -261,12 +273,22 @@ class Result:
                     stored.store(total, target, length, behind=behind)
 
         def every_column(*cells: Cell) -> None:
-            for n in range(len(sums) // vectors):
+            for n in range(columns):
                 if n == 0 or valid is None:
                     put(n, cells)
                     continue
                 with code.when(code.less(n, valid)):
                     put(n, cells)
+
+        def join(vector: int, at: Value, length: Value) -> None:
+            """The lines between columns: the `length` rows that one ends with, and those that the
+            next one begins with."""
+            _, summed = arithmetic(lanes)
+            for n in range(columns - 1):
+                ends, begins = (sums[i * vectors + vector] for i in (n, n + 1))
+                line = summed.blended(ends, begins, length)
+                place = code.at(code.at(self.out, code.word(table, n)), at)
+                summed.store_past_caches(line, place)
 
         if places[0].pieces:
             rows = lanes // len(places[0].pieces)
@@ -284,9 +306,14 @@ class Result:
                 with together:
                     every_column(Cell(vector, first))
                 with apart:
-                    every_column(
-                        Cell(vector, first, length), Cell(vector, second, length, behind=True)
-                    )
+                    start = Cell(vector, first, length)
+                    rest = Cell(vector, second, length, behind=True)
+                    if past and self.joined:
+                        put(0, [rest])
+                        join(vector, first, length)
+                        put(columns - 1, [start])
+                    else:
+                        every_column(start, rest)
 
 
 class Buffer:

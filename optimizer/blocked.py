@@ -61,7 +61,7 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.parallelise import BALANCED, busy
-from tensorop.optimizer.past import in_lines, tiles_leave_caches, whole_runs
+from tensorop.optimizer.past import are_joined, by_stage, in_lines, tiles_leave_caches, whole_runs
 from tensorop.optimizer.transfer import bytes_of
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
@@ -245,6 +245,7 @@ def blocked(
         inputs=inputs,
         asks=ask0 + ask1,
         past=stored.past,
+        joined=stored.joined,
         piece=stored.piece,
         near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
         matrices=matrices,
@@ -347,13 +348,15 @@ def _local_rows(m: Axis, n: Axis, op: TensorOp, rows: int, machine: Machine) -> 
 
 class _Stored(NamedTuple):
     """How tiles reach out, whether that is past the caches, the rows in the order of that, how many
-    are a piece, and of how many a block is a multiple and has at most, if not as many as may be."""
+    are a piece, and of how many a block is a multiple and has at most, if not as many as may be;
+    whether the columns of a tile lie one behind the other."""
 
     how: Store
     past: bool
     rows: Axis
     piece: int = 0
     units: tuple[int, int] | None = None
+    joined: bool = False
 
 
 def _stored(
@@ -382,9 +385,10 @@ def _stored(
     past = whole and tiles_leave_caches(op, m, lanes if how == "runs" else rows, machine)
     if past and not op.tensors[op.out].begins:
         return _Stored(how, past, m)
-    turned = in_lines(op, m, machine) if past else None
+    joined = past and are_joined(op, m, n, tile.columns)
+    turned = in_lines(op, m, machine, joined=joined) if past else None
     if turned is not None:
-        return _Stored("runs", past, turned)
+        return _Stored("runs", past, turned, joined=joined)
     units = whole_runs(op, (m, n), tile, blocks.mc, machine) if whole else None
     if units is not None and _evenness(tabled_part(m).size, units[0], sharing) >= STAGED:
         return _Stored("staged", False, m, units=units)
@@ -415,7 +419,7 @@ def _model_tile(op: TensorOp, machine: Machine) -> Tile:
     if tile.columns.bit_count() > 1:
         binary = choose_tile(machine.target, kind, m, n, run, whole=whole, binary=True)
         tile = binary if _fits_better(op, binary.columns, tile.columns) else tile
-    if run * tile.columns * kind.size < STRETCH:
+    if run * tile.columns * kind.size < STRETCH and not by_stage(op, run, machine):
         columns = _columns_together(op, machine)
         if tile.columns < columns:
             return tile_of_columns(machine.target, kind, columns) or tile

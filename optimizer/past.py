@@ -18,7 +18,6 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import are_alike, tabled_part, windows
 from tensorop.schedule import Axis
 
-LEAST_RUN = 4 * LINE  # bytes of the runs that tiles are put together of on a stage
 KEEPS_UP = 72  # terms of a sum in whose time a line is read, and written
 
 
@@ -44,15 +43,23 @@ def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bo
     return whole and leaves_caches(op, machine, sums_inside=True)
 
 
-def in_lines(op: TensorOp, m: Axis, machine: Machine) -> Axis | None:
+def are_joined(op: TensorOp, m: Axis, n: Axis, columns: int) -> bool:
+    """Whether the columns of every tile lie one behind the other in out."""
+    return tabled_part(n).even_run(op.out, tabled_part(m).unit_run(op.out)) % columns == 0
+
+
+def in_lines(op: TensorOp, m: Axis, machine: Machine, *, joined: bool) -> Axis | None:
     """All rows of tiles that leave the caches, in an order in which vectors are whole lines of an
     out that begins within one: stretches that lie side by side in it begin with the first element
     of a line, and end with those before it. None where that cannot be, or is not worth it.
+
+    joined: columns lie one behind the other.
     """
     kind, begins = element(op.dtype), op.tensors[op.out].begins
     run = tabled_part(m).unit_run(op.out)
     by, left = divmod(-begins % LINE, kind.size)
-    whole = left == 0 and run * kind.size % LINE == 0 and run * kind.size >= LONG_ROW
+    long = joined or run * kind.size >= LONG_ROW
+    whole = left == 0 and run * kind.size % LINE == 0 and long
     stored = kind.part in machine.target.masked
     return m._replace(turned=(by, run)) if whole and stored and are_alike(m) else None
 
@@ -62,9 +69,9 @@ def whole_runs(
 ) -> tuple[int, int] | None:
     """Of how many rows blocks are a multiple, whole runs and whole tiles, and how many they have at
     most, where tiles reach out by way of a stage (`jit/gemm_stage.py`). None where they do not: out
-    stays in the caches; its runs are so short that these complete lines soon enough, or so long
-    that a stage or a block cannot hold them; sums are so long that memory keeps up with them; or
-    the columns of a tile do not lie side by side.
+    stays in the caches; its runs are shorter than a line, or so long that a stage or a block cannot
+    hold them; sums are so long that memory keeps up with them; or the columns of a tile do not lie
+    side by side.
 
     Parameters
     ----------
@@ -73,19 +80,26 @@ def whole_runs(
     longest : int
         Rows of a block.
     """
-    deep = op.size_of(DimType.K) >= KEEPS_UP
-    if deep or not stores_stretches(op.dtype, machine.target):
-        return None
     m, n = sides
     size, run = element(op.dtype).size, m.unit_run(op.out)
+    if not by_stage(op, run, machine):
+        return None
     rows, run_bytes = tile.vectors * LINE // size, run * size
     unit, most = lcm(run, rows), MOST_RUNS * run
     beside = min(n.even_run(op.out, run), tile.columns)
-    stretches = run_bytes >= LEAST_RUN and beside * run_bytes >= LONG_ROW
+    stretches = beside * run_bytes >= LONG_ROW
     whole = not any(block % run for block in windows(m))
     fits = fits_stage(run, rows, tile.columns, size) and min(unit, m.size) <= min(longest, most)
-    staged = stretches and whole and fits and leaves_caches(op, machine, sums_inside=True)
-    return (unit, most) if staged else None
+    return (unit, most) if stretches and whole and fits else None
+
+
+def by_stage(op: TensorOp, run: int, machine: Machine) -> bool:
+    """Whether runs of so many rows are worth a stage, where that holds them: see `whole_runs`."""
+    deep = op.size_of(DimType.K) >= KEEPS_UP
+    short = run * element(op.dtype).size < LINE
+    if deep or short or not stores_stretches(op.dtype, machine.target):
+        return False
+    return leaves_caches(op, machine, sums_inside=True)
 
 
 def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> bool:

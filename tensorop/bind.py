@@ -306,6 +306,7 @@ class _Binder(StagedWords):
             if kernel.store == "strided":
                 words[d.C_M] = self._step(m, out)
             elif kernel.store == "runs":
+                self._check_joined(call)
                 words[d.C_M_RUNS] = self.image.keep(two_runs(self._offsets(m, out), size, lanes))
             elif kernel.store == "staged":
                 run, held = self._runs_on_stage(call)
@@ -320,6 +321,24 @@ class _Binder(StagedWords):
             records = self._ahead_words(call) if packed else self._next_words(call)
             words[d.AHEAD] = self.image.keep(records)
         return words
+
+    def _check_joined(self, call: Call) -> None:
+        """Refuse tiles whose columns do not lie one behind the other, where the kernel joins them.
+
+        Raises
+        ------
+        ValueError
+        """
+        kernel, (m, n), out = call.kernel, call.axes[:2], self.op.out
+        if not kernel.joined:
+            return
+        columns, offsets = kernel.columns, self._offsets(n, out)
+        tiles = offsets[: len(offsets) // columns * columns].reshape(-1, columns)
+        run = self._tabled_axis(m).unit_run(out) * self._element(out).size
+        around = self._loops_around(self.schedule.body, call)
+        blocks = [s.block for s in around if s.axis == n and s.block < len(offsets)]
+        if (np.diff(tiles) != run).any() or any(block % columns for block in blocks):
+            raise ValueError(f"columns in blocks of {blocks} do not lie one behind the other")
 
     def _runs_on_stage(self, call: Call) -> tuple[int, int]:
         """Rows of a run of out, and runs that a stage holds.

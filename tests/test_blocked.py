@@ -136,12 +136,13 @@ def test_blocks_and_shares(dtype: str, threads: int, monkeypatch: pytest.MonkeyP
 
 
 def test_a_tile_has_all_columns_between_rows() -> None:
-    """Short runs of rows, a few columns, and again rows: what is stored is a stream."""
+    """Short runs of rows, a few columns, and again rows: what is stored is a stream, where sums are
+    too long for a stage."""
     if not masks_stores("float32", current_target()):
         pytest.skip("no tile stores parts of vectors")
     tiles = {}
     for b in (10, 16, 20, 50):
-        c, d = (np.zeros((16, 20, 16, 20), np.float32), np.zeros((b, 20, 16, 20), np.float32))
+        c, d = (np.zeros((8, 20, 4, 72), np.float32), np.zeros((b, 72, 16, 20), np.float32))
         schedule = tensorop.compile("cadg,bgfe->fedcba", c, d, order="C", threads=1).schedule
         (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
         assert call.kernel.store == "runs"

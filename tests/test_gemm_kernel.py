@@ -194,14 +194,17 @@ class Call:
             place += length + gap
         staged = self.kernel.store == "staged"
         by, length = case.turned
-        if by:
+        beside = (columns - 1) * length if self.kernel.joined else 0
+        if by or beside:
             runs = np.arange(-(-rows // length) * length).reshape(-1, length)
-            row_at = (np.roll(runs, -by, axis=1) + runs // length * (LINE // size)).ravel()
-            row_at = row_at[:rows]
+            further = runs // length * (LINE // size + beside)
+            row_at = (np.roll(runs, -by, axis=1) + further).ravel()[:rows]
         room = int(row_at.max()) + 1
         if case.lines_from is not None:
             room += -room % (LINE // size)
         column_at = self.rng.permutation(columns) * room
+        if self.kernel.joined:
+            column_at, columns, room = np.arange(columns) * length, 1, room + beside
         if staged:
             row_at, column_at = self._side_by_side(rows, columns)
             columns, room = 1, int(row_at.max() + column_at.max()) + 1
@@ -490,15 +493,19 @@ def test_output_past_the_caches(dtype: str, lines_from: int, target: Target) -> 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("lines_from", [0, 16, 40])
-def test_turned_output_past_the_caches(dtype: str, lines_from: int, target: Target) -> None:
+@pytest.mark.parametrize("joined", [False, True])
+def test_turned_output_past_the_caches(
+    dtype: str, joined: bool, lines_from: int, target: Target
+) -> None:
     """Runs that begin with the first element of a line, and end with those before it: where that is
-    known to be so, elsewhere, and where C is read."""
+    known to be so, elsewhere, and where C is read; where columns lie one behind the other, or do
+    not."""
     size = element(dtype).size
     if element(dtype).part not in target.masked:
         pytest.skip("no masks to store parts of vectors with")
     for tile in tiles(target, element(dtype))[:4]:
-        kernel = GemmKernel(dtype, *tile, store="runs", past=True)
-        mr, nr, length = kernel.rows(target), kernel.columns, 3 * LINE // size
+        kernel = GemmKernel(dtype, *tile, store="runs", past=True, joined=joined)
+        mr, nr, length = kernel.rows(target), kernel.columns, (1 if joined else 3) * LINE // size
         ways = ({}, {}, {"first": False}, {"alpha": 2.0}, {"beta": 3.0}, {"start": (1, 2)})
         for seed, way in enumerate(ways):
             by = -(0 if seed == 1 else lines_from) % LINE // size

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorop
+from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.builder import Code
@@ -154,6 +155,60 @@ def test_runs_are_stored_by_way_of_a_stage(
     assert {("staged", False), ("staged", True)} <= seen
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+def test_cut_lines_are_joined_where_columns_lie_one_behind_the_other(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In runs of whole lines, short ones too, where out begins within a line."""
+    monkeypatch.setattr(window, "LONGEST", 1 << 10)
+    monkeypatch.setattr(window, "LEAST", 1 << 7)
+    size = numpy_dtype(dtype).itemsize
+    if size not in TINY.target.masked or TINY.target.vector_bytes != LINE:
+        pytest.skip("no masks, or vectors that are no lines")
+    rng, seen = np.random.default_rng(threads), set()
+    for _ in range(40):
+        run = int(rng.choice([1, 2, 3, 5, 8])) * LINE // size
+        m1, n1, m0 = (int(n) for n in rng.choice([1, 2, 3, 9], 3))
+        n0 = int(rng.choice([24, 48, 25]))
+        sizes = (m1, n1, m0, n0, run, int(rng.integers(2, 30)))
+        shift = int(rng.integers(1, LINE // size))
+        op = staged_case(sizes, dtype, shift * size, rng)
+        inside = prod(sizes[:-1])
+        room = np.zeros(inside + 2 * LINE, numpy_dtype(dtype))
+        first = -room.ctypes.data % LINE // size + shift
+        lengths = (prod(d.size for d in op.dimensions if d.strides[t]) for t in (0, 1))
+        in0, in1 = (rng.integers(-4, 5, n).astype(room.dtype) for n in lengths)
+        schedule = five_loops.blocked(op, TINY, threads, False)
+        (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+        seen.add((call.kernel.joined, n0))
+        out = room[first : first + inside]
+        for factors in ((1, 0), (1, 1), (2, 3)):
+            does_the_same(op, schedule, [in0, in1, out], threads, *factors)
+        assert not room[:first].any() and not room[first + inside :].any()
+    assert {(True, 24), (True, 48)} <= seen and (True, 25) not in seen
+
+
+def test_columns_that_lie_apart_are_not_joined() -> None:
+    """A schedule whose kernel joins them is refused."""
+    op = staged_case((1, 1, 1, 800, 64, 5), "float32", 16)
+    schedule = five_loops.blocked(op, TINY, 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if not call.kernel.joined:
+        pytest.skip("no masks, or vectors that are no lines")
+    bind(schedule, TINY.target)
+    apart = [
+        d._replace(strides=(*d.strides[:2], 2 * d.strides[2])) if d.type == DimType.N else d
+        for d in schedule.op.dimensions
+    ]
+    axes = [
+        a._replace(dimensions=tuple(d for d in apart if d.type == a.type)) for a in schedule.axes
+    ]
+    moved = schedule._replace(op=schedule.op.with_dimensions(tuple(apart)), axes=tuple(axes))
+    with pytest.raises(ValueError, match="one behind the other"):
+        bind(moved, TINY.target)
+
+
 def test_parts_of_runs_are_not_stored_by_way_of_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a window that cuts a run; and whole runs are shared only if every thread gets its part."""
     op = staged_case((1, 1, 1, 400, 272, 7), "int16", 0)
@@ -195,12 +250,14 @@ def test_lines_of_a_stage_are_completed(
 
 
 @pytest.mark.parametrize("begins", [0, 4, 12])
+@pytest.mark.parametrize("n", [48, 50])
 def test_whole_lines_are_stored_past_the_caches(
-    begins: int, monkeypatch: pytest.MonkeyPatch
+    n: int, begins: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever out begins: without such stores all of its vectors but those at the ends of rows,
-    and in the columns that fill no tile, stay as they were."""
-    m, n, k = 320, 50, 5
+    and in the columns that fill no tile, stay as they were; where tiles fill them all, those at the
+    ends of rows, too, but at the ends of tiles."""
+    m, k = 320, 5
     sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
     dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
     out = Tensor("out", "float32", begins=4 * begins)
@@ -218,8 +275,10 @@ def test_whole_lines_are_stored_past_the_caches(
     Asked(a).execute(schedule, [a, b, out])
     columns = n // call.kernel.columns * call.kernel.columns
     lanes = call.kernel.lanes(TINY.target)
-    whole = m // lanes - (begins % lanes > 0)
-    assert np.isnan(out).sum() == columns * whole * lanes
+    cut = begins % lanes > 0
+    assert call.kernel.joined == (cut and n == columns)
+    between = columns - columns // call.kernel.columns if call.kernel.joined else 0
+    assert np.isnan(out).sum() == (columns * (m // lanes - cut) + between) * lanes
     monkeypatch.undo()
     Asked(a).execute(schedule, [a, b, out])
     expected = b.reshape(n, k) @ a.reshape(k, m)
