@@ -100,6 +100,8 @@ class GemmKernel(NamedTuple):
     asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
     (A packed, or direct where no batch-reduce is).
     along: A, direct, is asked for along its rows, of which a call goes along few.
+    strips: all columns of as many rows as a tile has are computed before the next rows are, so that
+    A is read from memory once; those are asked for meanwhile (A direct, no batch-reduce, asks=1).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
     of its vectors masked (`masks_rows`). 0: not known, or no masks. halved: that one is half as
     wide, as none of them has more rows: where vectors are worked on in halves, it takes half the
@@ -140,6 +142,7 @@ class GemmKernel(NamedTuple):
     matrices: bool = False
     along: bool = False
     joined: bool = False
+    strips: bool = False
 
     @property
     def name(self) -> str:
@@ -150,8 +153,8 @@ class GemmKernel(NamedTuple):
         name = f"{kind}_{self.dtype}_{tile}_{panels}_{self.store}{self.piece or ''}"
         if self.asks:
             name = f"{name}_asking{self.asks}"
-        if self.along:
-            name = f"{name}_along"
+        if self.along or self.strips:
+            name = f"{name}{'_along' * self.along}{'_strips' * self.strips}"
         if self.left:
             name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:

@@ -56,14 +56,16 @@ class NextWord(IntEnum):
     """Record of an operand that is read where it lies. OFFSET: bytes from the block of a call to
     that of the next one. STEP: from one row of a block to the next. TOGETHER: of so many blocks,
     one behind the other, a row is asked for at once, but only every so many rows. BYTES: of a row
-    of all of them. LINES: of memory that are asked for."""
+    of all of them. LINES: of memory that are asked for. BEGUN: a mask of the bytes of a line, where
+    that which a row begins in has been asked for as the end of the block before; or 0."""
 
     OFFSET = 0
     STEP = 1
     TOGETHER = 2
     BYTES = 3
     LINES = 4
-    WORDS = 5
+    BEGUN = 5
+    WORDS = 6
 
 
 class Ahead:
@@ -182,6 +184,63 @@ class Following:
             operand.take_turn()
 
 
+class NextStrip:
+    """The rows of A that are read next where they lie, asked for while all columns of the ones
+    before are computed, in about `turns` turns: the first operand that has its record (`NextWord`)
+    at `records`.
+
+    size: rows of A, of which a strip has so many `bytes` side by side in each of `depth` steps of
+    K, `step` bytes apart.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        records: Value,
+        operand: Value,
+        *,
+        size: Value,
+        bytes_: int,
+        depth: Value,
+        step: Value,
+        turns: Value,
+    ) -> None:
+        self.code, self.operand, self.size, self.bytes, self.step = (
+            code,
+            operand,
+            size,
+            bytes_,
+            step,
+        )
+        self.after = code.word(records, NextWord.OFFSET)
+        turns = code.max(turns, 1)
+        self.each = code.builder.udiv(code.add(depth, code.sub(turns, 1)), turns)
+        self.state = code.stack(WORD, 1)  # the address of a step of K
+
+    def begin(self, strip: Value) -> None:
+        """Begin with what follows the strip that is so many bytes behind the first: the next one,
+        or the first one of the next call."""
+        code = self.code
+        following = code.add(strip, self.bytes)
+        inside = code.less(following, self.size)
+        further = code.builder.select(inside, following, self.after)
+        address = code.add(code.builder.ptrtoint(self.operand, WORD), further)
+        # The line that it begins in has been asked for as the end of the strip before.
+        begun = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
+        code.set_word(self.state, 0, code.add(address, begun))
+
+    def take_turn(self) -> None:
+        """Ask for the lines of the next steps of K."""
+        code = self.code
+        with code.reduce(self.each, [code.word(self.state, 0)]) as carried:
+            (address,) = carried.values
+            for offset in range(0, self.bytes, LINE):
+                place = code.builder.inttoptr(code.add(address, offset), POINTER)
+                code.prefetch(place, near=False)
+            carried.update([code.add(address, self.step)])
+        code.set_word(self.state, 0, carried.values[0])
+
+
 class _Rows:
     """The lines of rows at equal distances; how far it has been is kept on the stack.
 
@@ -192,7 +251,7 @@ class _Rows:
 
     def __init__(self, code: Code, record: Value, operand: Value, turns: Value) -> None:
         self.code, builder = code, code.builder
-        offset, step, together, self.bytes, lines = (
+        offset, step, together, self.bytes, lines, begun = (
             code.word(record, word) for word in range(NextWord.WORDS)
         )
         turns = code.max(turns, 1)
@@ -202,7 +261,10 @@ class _Rows:
         # Calls take turns at the rows, as the place of their block says.
         turn = builder.urem(builder.udiv(address, code.max(offset, 1)), together)
         self.step = code.mul(step, together)
-        code.set_word(self.state, 0, code.add(code.add(address, offset), code.mul(turn, step)))
+        row = code.add(code.add(address, offset), code.mul(turn, step))
+        begun = builder.and_(code.sub(0, row), begun)
+        self.bytes = code.sub(self.bytes, begun)
+        code.set_word(self.state, 0, code.add(row, begun))
         code.set_word(self.state, 1, code.int(0))
 
     def take_turn(self) -> None:

@@ -45,6 +45,8 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} has no last vector to halve")
     if kernel.past and not _is_stored_past(kernel):
         raise ValueError(f"{kernel.name} stores no whole lines")
+    if kernel.strips and not _has_strips(kernel):
+        raise ValueError(f"{kernel.name} reads no strips where they lie")
     if kernel.joined and not (kernel.past and kernel.store == "runs"):
         raise ValueError(f"{kernel.name} joins no vectors that are cut")
     if kernel.store == "staged" and not _is_staged(kernel, target):
@@ -57,6 +59,11 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(
             f"{target.name} has no masks to store parts of {kernel.dtype} vectors with"
         )
+
+
+def _has_strips(kernel: GemmKernel) -> bool:
+    """Whether A may be read in strips, each once."""
+    return kernel.a == "direct" and not kernel.batch_reduce and kernel.asks == 1
 
 
 def _is_of_matrices(kernel: GemmKernel) -> bool:

@@ -23,7 +23,7 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import VOID, WORD, Code, Value
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel, GemmWord
-from tensorop.jit.gemm_ahead import Ahead, Following
+from tensorop.jit.gemm_ahead import Ahead, Following, NextStrip
 from tensorop.jit.gemm_gather import Gathering
 from tensorop.jit.gemm_store import Buffer, Flush, Place, Result, Sums
 from tensorop.jit.gemm_strided import Strided
@@ -89,8 +89,21 @@ class MacroKernel:
         self.flush.generate()
         self._read_operands()
         self.ahead = self._next_blocks()
-        code, kernel = self.code, self.kernel
+        code = self.code
         self._enter()
+        if isinstance(self.ahead, NextStrip):
+            with code.loop(self.m, step=self.mr) as first:
+                self.ahead.begin(code.mul(first, self.part))
+                self._walk(first, code.min(self.mr, code.sub(self.m, first)))
+        else:
+            self._walk(code.int(0), self.m)
+        self._leave()
+        return code.finish()
+
+    def _walk(self, first: Value, rows: Value) -> None:
+        """All columns of so many rows, from the first one on."""
+        code, kernel = self.code, self.kernel
+        self.first, self.rows = first, rows
         nr, tail = kernel.columns, tail_columns(kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
         with code.loop(panels) as panel:
@@ -103,14 +116,12 @@ class MacroKernel:
             if self.starts is not None:
                 with code.when(code.less(whole, self.n)):
                     self._begin(last_panel)
-            first = self._middle_tiles(last_panel, whole)
-            with code.loop(self.n, start=first, step=tail) as n:
+            begin = self._middle_tiles(last_panel, whole)
+            with code.loop(self.n, start=begin, step=tail) as n:
                 valid = code.min(tail, code.sub(self.n, n))
                 inside = code.mul(code.sub(n, whole), self.b_column)
                 address = code.at(last_panel, inside)
                 self._rows(self._columns(address, tail, valid, inside=inside), n, valid)
-        self._leave()
-        return code.finish()
 
     def _enter(self) -> None:
         """What comes before the first panel."""
@@ -125,12 +136,23 @@ class MacroKernel:
         if self.starts is not None:
             self.starts.fill(panel, self.k)
 
-    def _next_blocks(self) -> Ahead | Following | None:
+    def _next_blocks(self) -> Ahead | Following | NextStrip | None:
         """What is asked for in every segment of K of every full tile."""
         code, kernel = self.code, self.kernel
         if not kernel.asks:
             return None
         turns = code.builder.udiv(self.k, code.int(SEGMENT))
+        if kernel.strips:
+            return NextStrip(
+                code,
+                code.pointer(code.descriptor, GemmWord.AHEAD),
+                self.a,
+                size=code.mul(self.m, self.part),
+                bytes_=self.mr * self.part,
+                depth=self.k,
+                step=self.word(GemmWord.A_K),
+                turns=code.mul(turns, code.builder.udiv(self.n, code.int(kernel.columns))),
+            )
         rows = code.add(self.m, self.mr - 1) if kernel.left else self.m
         for size, tile in ((rows, self.mr), (self.n, kernel.columns)):
             turns = code.mul(turns, code.builder.udiv(size, code.int(tile)))
@@ -261,25 +283,27 @@ class MacroKernel:
         vector is masked, or as single vectors."""
         code, kernel = self.code, self.kernel
         stored = valid if valid is not None else code.int(columns.columns)
-        panels = code.builder.udiv(self.m, code.int(self.mr))
+        panels = code.builder.udiv(self.rows, code.int(self.mr))
+        block = code.at(self.a, code.mul(self.first, self.part)) if kernel.strips else self.a
         with code.loop(panels) as panel:
             tile = self._asking(columns, panel, panels) if valid is None else columns
-            address = code.at(self.a, code.mul(panel, self.a_panel))
+            address = code.at(block, code.mul(panel, self.a_panel))
+            m = code.add(self.first, code.mul(panel, self.mr))
             if kernel.store in ("columns", "runs") or (kernel.store == "pieces" and valid is None):
-                self._tile(address, tile, code.mul(panel, self.mr), n, valid)
+                self._tile(address, tile, m, n, valid)
             else:
                 self._put(address, kernel.vectors, tile, 0)
-                self._store_rows(code.mul(panel, self.mr), code.int(self.mr), n, stored)
+                self._store_rows(m, code.int(self.mr), n, stored)
         if self.mr > 1:
             whole = code.mul(panels, self.mr)
-            address = code.at(self.a, code.mul(panels, self.a_panel))
-            with code.when(code.less(whole, self.m)):
-                left = code.sub(self.m, whole)
+            address = code.at(block, code.mul(panels, self.a_panel))
+            with code.when(code.less(whole, self.rows)):
+                left, m = code.sub(self.rows, whole), code.add(self.first, whole)
                 if kernel.left:
-                    self._tile(address, columns, whole, n, valid, left)
+                    self._tile(address, columns, m, n, valid, left)
                 else:
                     self._left_rows(address, columns, left)
-                    self._store_rows(whole, left, n, stored)
+                    self._store_rows(m, left, n, stored)
 
     def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
         """Packed columns that ask for their tile's part of the panel that follows theirs."""
@@ -415,7 +439,8 @@ class MacroKernel:
         # Of a masked tile of several vectors a step is long enough.
         unrolls = vectors == (self.kernel.vectors if count is None else 1)
         unroll = self._unroll(vectors * columns.columns) if full and unrolls else 1
-        turns = [self.ahead] if self.ahead is not None and whole else []
+        asks = whole or (full and self.kernel.strips)  # the last strip for the next call's first
+        turns = [self.ahead] if self.ahead is not None and asks else []
         product = TileProduct(self._arithmetic(lanes), of, rows, columns, turns)
         return product.compute(self.k, blocks, unroll, errand)
 

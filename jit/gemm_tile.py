@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
+from typing import Protocol
 
 from llvmlite import ir
 
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, Code, Value
-from tensorop.jit.gemm_ahead import Ahead, Following
 from tensorop.jit.lines import LINE
 from tensorop.tuples import NamedTuple
 
@@ -223,6 +223,14 @@ class StridedColumns(NamedTuple):
 
 Columns = PackedColumns | StridedColumns
 
+
+class Turn(Protocol):
+    """What is done a little at a time while a tile is computed."""
+
+    def take_turn(self) -> None:
+        """Generate what is done in a segment of K."""
+
+
 # Code that asks for some columns of C: (the first, how many).
 Errand = Callable[[Value, int], None]
 
@@ -245,7 +253,7 @@ class TileProduct:
         vectors: Sequence[Arithmetic],
         rows: Rows,
         columns: Columns,
-        turns: Sequence[Ahead | Following] = (),
+        turns: Sequence[Turn] = (),
     ) -> None:
         """vectors: of each vector of rows, arithmetic on (planar) vectors of the accumulator;
         whole: on those of the result, which may be wider than the last of them; turns: what takes

@@ -10,6 +10,8 @@ products are run straight from the operands:
   often;
 - thin, the other side short: the vector side streams past, in blocks of a few rows, each as long as
   two pages, along which it is asked for;
+- thin, and its rows of some length: strips of the vector side as wide as a register tile are read
+  from memory once, each asked for while that before it is multiplied by all columns;
 - all results fit a register tile: both inputs are read once, over two dimensions of the sum.
 
 A small matrix that is applied to each of many is a batch of such products, though its other input
@@ -18,7 +20,7 @@ is the same for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tensorop.ir import Dimension, DimType, TensorOp
 from tensorop.jit.elements import element
@@ -30,9 +32,14 @@ from tensorop.tuples import NamedTuple
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
 FEW = 16  # columns below which the vector side is not worth packing; MANY: from which on it is,
-MANY = 48  # where its rows are far from one another
+MANY = 48  # where its rows are far from one another, or come from memory in strips
 SHORT_VECTORS = 128  # elements of the vector side that the other one streams past
 ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
+LEAST = 8  # columns that are worth a strip
+STRIPS = 2  # of a row, at least, so that most follow one another
+PAGE = 4096  # bytes
+ALIKE = 1024  # bytes of a page: rows whole multiples of that apart begin alike
+ROWS = 96  # that lie pages apart: more are too many places of memory at once
 LEAST_SUM = 512  # steps of K in a block that make its rows long enough to stream
 
 
@@ -66,6 +73,8 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
             return "few results, which stay in registers: both sides are used once"
         elif other.size <= FEW and len(dims[DimType.K]) == 1:
             return "one side is short: the other is used once, and read where it lies"
+        if in_strips(items, (vector, other, *dims[DimType.K]), machine):
+            return "one side is thin: strips of the other are used once, and read where they lie"
     return None
 
 
@@ -81,6 +90,28 @@ def _applies(
     far = op.reached(tensor) * size > machine.l2 and other.size > FEW and len(summed) > 1
     fits = _held(op) * size <= machine.l2 // 2 and not (far and item > machine.l1)
     return lanes <= vector.size and filled and other.size < MANY and fits
+
+
+def in_strips(op: TensorOp, dims: Sequence[Dimension], machine: Machine) -> bool:
+    """Whether strips of the vector side are read from beyond L2, each once, and L2 holds two of
+    them and all of the other side. Their rows are near one another, or few; far ones that begin
+    alike in a page would be in each other's way.
+
+    Parameters
+    ----------
+    dims : the vector side, the other one, and those of the sum
+    """
+    vector, other, *summed = dims
+    if len(summed) != 1 or not LEAST <= other.size < MANY:
+        return False
+    (k,), size, tensor = summed, element(op.dtype).size, 0 if vector.type == DimType.M else 1
+    strip = tiles(machine.target, element(op.dtype))[0].vectors * machine.lanes(op.dtype)
+    held = (2 * strip + other.size) * k.size * size
+    reads = op.reached(tensor) * size
+    once = max(op.reached(op.out) * size, machine.l2 + 1) <= reads and held <= machine.l2 // 2
+    step = abs(k.strides[tensor]) * size
+    apart = step <= PAGE or (step % ALIKE and (step <= 4 * PAGE or k.size <= ROWS))
+    return once and bool(apart) and vector.size >= STRIPS * strip
 
 
 def as_items(op: TensorOp) -> TensorOp:

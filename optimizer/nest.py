@@ -21,13 +21,13 @@ from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer.ahead import asked_as_it_lies, together
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
-from tensorop.optimizer.direct import Part, blocks
+from tensorop.optimizer.direct import Part, blocks, in_strips
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
@@ -161,9 +161,12 @@ def _direct(
     k, reduces = summed[-1], len(summed) > 1
     windows = tabled_part(axes[0]).size < m.size  # whose last one is as long as it happens to be
     left, halved = left_over(m.size % rows if masked and not windows else 0, rows // tile.vectors)
-    asks = 0 if reduces else asked_as_it_lies(op, (m, n, k), machine)
     kind = element(op.dtype)
-    along = not reduces and blocks(m, n, k, kind.size, machine).along
+    asks = 0 if reduces else asked_as_it_lies(op, (m, n, k), machine)
+    # Where rows lie end to end, whole blocks are asked for as they follow one another.
+    dense = abs(k.strides[0]) == m.size
+    strips = masked and not (asks and dense) and in_strips(op, (m, n, *summed), machine)
+    along = not (reduces or strips) and blocks(m, n, k, kind.size, machine).along
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -175,8 +178,10 @@ def _direct(
         epilogue=epilogue_of(op),
         left=left,
         halved=halved,
-        asks=asks,
+        asks=1 if strips else asks,
         along=along,
+        strips=strips,
+        past=strips and tiles_leave_caches(op, axes[0], rows, machine),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))
     call = call._replace(together=together(op, (m, n, k), asks, machine))
@@ -186,7 +191,10 @@ def _direct(
     cut = None if apart else longest_side(tuple(axes), (rows, 1), team)
     m_part, n_part = (d.sized(cut.part) if cut and cut.axis == d.type else d for d in (m, n))
     part = Part(m_part.size, k.size)
-    if not reduces:
+    if strips:  # so that a call does not last
+        most = call_work(machine, kind) // (n.size * k.size)
+        part = part._replace(rows=min(m_part.size, max(1, most // rows) * rows))
+    elif not reduces:
         part = blocks(m_part, n_part, k, kind.size, machine)
     mc, kc, _ = part
     m_size, n_size = (  # of a thread's part of a window

@@ -24,9 +24,9 @@ LONGEST = 1 << 26  # multiply-adds that take about as long as a decision: it is 
 def stand_in(op: TensorOp) -> TensorOp:
     """The operation that stands for this one.
 
-    Each of its sizes is at most an eighth smaller, and divided by the same powers of two up to 16,
-    but for 2. Where dimensions of a tensor lie end to end, so do the stand-in's; else their strides
-    are the same.
+    Each of its sizes is at most an eighth smaller, and divided by the same powers of two as far as
+    such steps go, but for 2: rows a whole number of pages apart are a matter of their own. Where
+    dimensions of a tensor lie end to end, so do the stand-in's; else their strides are the same.
 
     >>> from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
     >>> def rows(n): return Dimension(DimType.C, n, (30, 1)), Dimension(DimType.C, 30, (1, n))
@@ -50,7 +50,7 @@ def _size(size: int) -> int:
     part = (1 << (size.bit_length() - 1)) // PARTS
     divisor = size & -size
     left = 1 if divisor == 2 else divisor
-    return size // part * part + (left if left < min(part, 16) else 0)
+    return size // part * part + (left if left < part else 0)
 
 
 def _strides(dims: tuple[Dimension, ...], sizes: list[int], tensor: int) -> list[int]:

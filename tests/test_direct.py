@@ -41,7 +41,15 @@ def check(spec: str, given: list[np.ndarray], actual: np.ndarray) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("spec", STREAMED + BY_BLOCKS)
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [(5000, 3, 70), (2501, 12, 333), (40, 2, 30_011), (3001, 16, 100)]
+    ("m", "n", "k"),
+    [
+        (5000, 3, 70),
+        (2501, 12, 333),
+        (40, 2, 30_011),
+        (3001, 16, 100),
+        (5000, 20, 90),
+        (901, 41, 900),
+    ],
 )
 def test_thin_products(spec: str, m: int, n: int, k: int, dtype: str) -> None:
     given = operands(spec, m, n, k, dtype)
@@ -216,6 +224,63 @@ def test_rows_that_stream_past_are_asked_for_along(n: int, monkeypatch: pytest.M
     asked.execute(schedule, buffers)
     np.testing.assert_array_equal(buffers[2].reshape(n, m), b @ a)
     assert asked.lines[:-1].mean() > 0.9 and not asked.lines[:8].any()
+
+
+@pytest.mark.parametrize("shift", [0, 4, 15])
+@pytest.mark.parametrize("m", [192, 200])
+def test_strips_are_read_once_and_asked_for(
+    m: int, shift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every line, wherever rows begin in one, but those of the first strip; of an item, too, that
+    follows another."""
+    items, n, k = 4, 20, 40
+    op = product(
+        Dimension(DimType.M, items, (k * m, 0, n * m)),
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, k, m)),
+        Dimension(DimType.K, k, (m, 1, 0)),
+    )
+    machine = Machine(host_machine().target, l1=8 << 10, l2=40 << 10, l3=64 << 10)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    (kernel,) = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    if not masks_stores("float32", machine.target):
+        assert not kernel.strips
+        pytest.skip("no masks for the rows that are left over")
+    assert kernel.strips and "strips" in kernel.name
+    rng = np.random.default_rng(m)
+    room = aligned(rng.integers(-4, 5, items * k * m + LINE // 4))
+    a = room[shift : shift + items * k * m]
+    b, out = (aligned(rng.integers(-4, 5, size)) for size in (n * k, items * n * m))
+    asked = Asked(room)
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, [a, b, out])
+    expected = b.reshape(n, k) @ a.reshape(items, k, m)
+    np.testing.assert_array_equal(out.reshape(items, n, m), expected)
+    later = np.ones((items, k, m), bool)
+    later[0, :, : kernel.rows(machine.target)] = False
+    lines, first = (
+        (np.flatnonzero(of) + shift) // (LINE // 4) for of in (later, np.logical_not(later))
+    )
+    assert asked.lines[np.setdiff1d(lines, first)].all()
+    if m % kernel.rows(machine.target) == 0:  # else the last strip asks on into the next row
+        assert not asked.lines[np.setdiff1d(first, lines)].any()
+
+
+@pytest.mark.parametrize(("spec", "n"), [("bkm,nk->bnm", 24), ("km,kn->nm", 40)])
+def test_a_thin_side_is_met_by_strips(spec: str, n: int) -> None:
+    """Where the other side comes from memory; not where it fits in L2, nor where many columns are
+    worth packing it."""
+    sizes = {"b": 8, "k": 64, "m": 40_000}
+
+    def strips(**other: int) -> bool:
+        given = sizes | {"n": n} | other
+        shapes = [tuple(given[x] for x in term) for term in spec.split("->")[0].split(",")]
+        schedule = tensorop.compile(spec, *shapes, dtypes="float32", threads=1).schedule
+        calls = [step for _, step in schedule.steps() if isinstance(step, Call)]
+        return any(isinstance(c.kernel, GemmKernel) and c.kernel.strips for c in calls)
+
+    assert strips() == masks_stores("float32", host_machine().target)
+    assert not strips(m=200, b=1) and not strips(n=200)
 
 
 @pytest.mark.parametrize("tensor", [0, 1, 2])

@@ -129,7 +129,7 @@ def test_a_dimension_that_grows_is_searched_for_a_few_times() -> None:
     search._searched.cache_clear()
     for n in range(256, 512):
         realign(contraction("hd,hnd->hn", h=8, d=64, n=n), MACHINE)
-    assert search._searched.cache_info().misses <= 8 * 4
+    assert search._searched.cache_info().misses <= 8 * 5
 
 
 def test_results_are_right_at_all_sizes() -> None:
