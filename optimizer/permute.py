@@ -75,7 +75,12 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
         return found
     x, y, rest = _grouped(op, (FULL, FULL), LONGEST)
     kernel = _tiled(op, "across", x.unit_run(IN), y.unit_run(OUT), machine.target)
-    return _blocked(op, kernel, (x, y), rest, (BLOCK, BLOCK), threads)
+    # Lines of the target get their parts from one tile after the other.
+    size = element(op.dtype).size
+    held = max(_lines_held(x, OUT, size), LARGEST_TILE if size == 1 else SMALL)
+    if held < kernel.lanes(machine.target) and size > 1:
+        kernel = kernel._replace(tile=SMALL, squares=1)
+    return _blocked(op, kernel, (x, y), rest, (min(held, BLOCK), BLOCK), threads)
 
 
 def _is_huge(op: TensorOp, machine: Machine) -> bool:
@@ -189,7 +194,7 @@ def staged(op: TensorOp, machine: Machine, threads: int) -> Schedule | None:
     kernel = _channels(op, (x, y), (columns, rows), machine.target)
     if kernel is None:
         kernel = _tiled(op, "staged", columns, rows, machine.target)
-        if kernel.rows(machine.target) > _rows_held(y, size):
+        if kernel.rows(machine.target) > _lines_held(y, IN, size):
             # Small ones, of which the next one finds the lines of its rows still there.
             kernel = kernel._replace(tile=LARGEST_TILE if size == 1 else SMALL, squares=1)
     sides = found.x, found.y, found.rest
@@ -248,7 +253,7 @@ def _nearest(dimensions: Iterable[Dimension], tensor: int) -> Dimension:
 
 def _looped(body: tuple[Step, ...], axis: Axis, most: int, threads: int) -> tuple[Step, ...]:
     """The body for blocks of an axis, of at most so many positions; threads share them."""
-    block = balanced(axis.size, most, 64)
+    block = balanced(axis.size, most, min(64, most))
     if threads > 1:
         size = tabled_part(axis).size
         block = min(block, balanced(size, max(1, size // (4 * threads)), 16))
@@ -284,9 +289,10 @@ def _channels(
     return None
 
 
-def _rows_held(y: Axis, size: int) -> int:
-    """How many rows of the source L1 can hold at a time, of which a line each is read again."""
-    step = abs(y.dimensions[-1].strides[IN]) * size
+def _lines_held(axis: Axis, tensor: int, size: int) -> int:
+    """How many positions of an axis have lines of a tensor that L1 holds at a time, one of each:
+    these are read again, or written in parts."""
+    step = abs(axis.dimensions[-1].strides[tensor]) * size
     return WAYS * SETS // gcd(step, SETS)
 
 

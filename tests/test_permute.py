@@ -347,6 +347,26 @@ def test_rows_that_begin_anywhere(dtype: str, threads: int) -> None:
         assert modes_of(conjugating) == {"along"}
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("rows", [256, 500, 512, 1024, 2048])
+def test_columns_of_a_page_are_few_at_a_time(rows: int, dtype: str) -> None:
+    """Where lines of neighbouring columns of the target go into few sets of L1, tiles go down as
+    many columns as these hold, and not across all."""
+    source = np.arange(rows * 64).astype(numpy_dtype(dtype)).reshape(rows, 64)
+    out = np.zeros((64, rows), source.dtype)
+    machine = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20, near_l3=True)
+    schedule = permute(operation(source, out.T, dtype), machine, 1)
+    assert modes_of(schedule) == {"across"}
+    blocks = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
+    columns = blocks.get("X", 64)
+    lines = Counter(column * rows * source.itemsize // LINE % 64 for column in range(columns))
+    smallest = 16 if source.itemsize == 1 else 8  # that a kernel has
+    assert max(lines.values()) <= 8 or columns == smallest
+    assert columns == 64 or rows % 256 == 0
+    execute(schedule, [source, out], 1)
+    np.testing.assert_array_equal(out, source.T)
+
+
 @pytest.mark.parametrize(("near_l3", "mode"), [(True, "across"), (False, "staged")])
 def test_what_a_near_l3_holds_is_stored_through_it(near_l3: bool, mode: str) -> None:
     """The same copy of 1 MB; one of half of L3 goes past it in any case, and in runs of several
