@@ -24,6 +24,7 @@ from tensorop.optimizer.transfer import (
     PAGE,
     UNNOTICED,
     bytes_of,
+    level_apart,
     level_of,
     transfer,
     walk_cycles,
@@ -236,5 +237,5 @@ class Streams:
         first = LINE_CYCLES[level_of(mine, machine)] * size / LINE
         if self._in_memory:  # as of tensors whose elements are not apart
             first = max(first, transfer(size, self._held, machine, written=written))
-        again = LINE_CYCLES[level_of(waiting, machine)]
+        again = LINE_CYCLES[level_apart(waiting, step, machine)]
         return max(first, again) + walk_cycles(inner.size, step, OVERLAPPED)

@@ -6,13 +6,16 @@ do not, from each level of the caches and from memory.
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.optimizer.machine import Machine
 
 PAGE = 4096
+WAYS = 16  # lines of a set of L2
+FEW = 8  # lines: of so many sets, one is then used
 BYTES_PER_CYCLE = (32.0, 23.0, 9.5, 5.5)  # from L1, L2, L3, memory: lines that follow one another
 WRITTEN = (1.0, 1.0, 1.0, 2.0)  # times as long it takes to write them, which are read first
 LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # a line that follows no other
@@ -41,6 +44,18 @@ def sharers(op: TensorOp, threads: int) -> int:
 def level_of(held: float, machine: Machine) -> int:
     """The level that holds so many bytes: 0 for L1, 3 for memory."""
     return (held > machine.l1) + (held > machine.l2) + (held > machine.l3 // 2)
+
+
+def level_apart(held: float, step: int, machine: Machine) -> int:
+    """The same of lines so many bytes apart, which may go into a few of the sets of L1 and L2 only:
+    of lines a page apart L1 holds one for each of its ways."""
+    level = level_of(held, machine)
+    if step % (FEW * LINE):
+        return level
+    for at, (size, period) in enumerate(((machine.l1, PAGE), (machine.l2, machine.l2 // WAYS))):
+        if level <= at and held * gcd(step, period) > size * LINE:
+            level = at + 1
+    return level
 
 
 def transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:

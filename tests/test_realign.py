@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import tensorop
 from tensorop import reference
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
@@ -29,6 +30,8 @@ from tensorop.optimizer.transfer import (
     MEMORY,
     UNNOTICED,
     bytes_of,
+    level_apart,
+    level_of,
     read_cycles,
 )
 from tensorop.plans import plan_for
@@ -202,6 +205,18 @@ def test_an_operand_that_lies_across_is_turned() -> None:
     assert {t: names(parts, t) for t in parts.orders} == {0: "ba"}
     parts = realign(contraction("abc,cba->a", a=2969, b=23, c=150), MACHINE)
     assert len(parts.orders) == 1 and parts.op.out not in parts.orders
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_a_page_apart_are_turned(dtype: str) -> None:
+    """Their lines, which an element of each is read from at a time, fall into the same sets of the
+    caches; as many that are not whole pages apart stay there."""
+    realigned = [realign(contraction("ab,ba->ab", dtype, a=n, b=n), MACHINE) for n in (512, 1024)]
+    assert all(len(parts.orders) == 1 for parts in realigned)
+    size = numpy_dtype(dtype).itemsize
+    for lines, step, level in ((8, 4096, 0), (9, 4096, 1), (500, 4160, 0), (300, 4096, 2)):
+        assert level_apart(lines * LINE, step, MACHINE) == level, (lines, step)
+    assert level_apart(4 << 20, 8 * size, MACHINE) == level_of(4 << 20, MACHINE)
 
 
 @pytest.mark.parametrize(("step", "moved"), [(1, False), (2, True)])
