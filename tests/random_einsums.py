@@ -120,7 +120,8 @@ def _spec(
     terms = []
     for _ in range(count):
         kept = [label for label in labels if rng.random() < 0.6]
-        if kept and rng.random() < 0.05:
+        twice = bool(kept) and rng.random() < 0.05
+        if twice and prod(sizes[label] for label in (*kept, kept[0])) <= LARGEST:
             kept.append(kept[0])
         terms.append("".join(str(label) for label in rng.permutation(kept)))
     used = sorted(set("".join(terms)))
