@@ -56,16 +56,14 @@ class NextWord(IntEnum):
     """Record of an operand that is read where it lies. OFFSET: bytes from the block of a call to
     that of the next one. STEP: from one row of a block to the next. TOGETHER: of so many blocks,
     one behind the other, a row is asked for at once, but only every so many rows. BYTES: of a row
-    of all of them. LINES: of memory that are asked for. BEGUN: a mask of the bytes of a line, where
-    that which a row begins in has been asked for as the end of the block before; or 0."""
+    of all of them. LINES: of memory that are asked for."""
 
     OFFSET = 0
     STEP = 1
     TOGETHER = 2
     BYTES = 3
     LINES = 4
-    BEGUN = 5
-    WORDS = 6
+    WORDS = 5
 
 
 class Ahead:
@@ -251,7 +249,7 @@ class _Rows:
 
     def __init__(self, code: Code, record: Value, operand: Value, turns: Value) -> None:
         self.code, builder = code, code.builder
-        offset, step, together, self.bytes, lines, begun = (
+        offset, step, together, self.bytes, lines = (
             code.word(record, word) for word in range(NextWord.WORDS)
         )
         turns = code.max(turns, 1)
@@ -261,10 +259,7 @@ class _Rows:
         # Calls take turns at the rows, as the place of their block says.
         turn = builder.urem(builder.udiv(address, code.max(offset, 1)), together)
         self.step = code.mul(step, together)
-        row = code.add(code.add(address, offset), code.mul(turn, step))
-        begun = builder.and_(code.sub(0, row), begun)
-        self.bytes = code.sub(self.bytes, begun)
-        code.set_word(self.state, 0, code.add(row, begun))
+        code.set_word(self.state, 0, code.add(code.add(address, offset), code.mul(turn, step)))
         code.set_word(self.state, 1, code.int(0))
 
     def take_turn(self) -> None:

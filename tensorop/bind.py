@@ -390,9 +390,7 @@ class _Binder(StagedWords):
             elif 0 < offset <= row + LINE:
                 together = min(rows, call.together)
                 row += (together - 1) * offset
-            alike = rows > 1 and offset == row and step % LINE == row % LINE == 0
-            lines = -(-rows // together) * -(-row // LINE)
-            words += (offset, step, together, row, lines, alike * (LINE - 1))
+            words += (offset, step, together, row, -(-rows // together) * -(-row // LINE))
         return np.array(words, np.int64)
 
     def _block(self, name: str, call: Call) -> int:

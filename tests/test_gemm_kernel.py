@@ -261,10 +261,8 @@ class Call:
 
     def _asked(self) -> Array:
         """Records of rows anywhere (`NextWord`)."""
-        asks = self.kernel.asks
-        whole = self.rng.integers(-(1 << 40), 1 << 40, (asks, 2))
-        begun = self.rng.choice([0, LINE - 1], (asks, 1))
-        return np.hstack([whole, self.rng.integers(1, 300, (asks, 3)), begun])
+        whole = self.rng.integers(-(1 << 40), 1 << 40, (self.kernel.asks, 2))
+        return np.hstack([whole, self.rng.integers(1, 300, (self.kernel.asks, 3))])
 
     def _keep(self, table: Array) -> int:
         """A table that ends where memory that can be read does."""
