@@ -224,7 +224,10 @@ class Streams:
         waiting: float = mine
         if 0 < beyond < LINE:
             down = rows is not None and rows.type == DimType.K != inner.type
-            waiting = (min(inner.size, self._lanes) if down else inner.size) * min(step, LINE)
+            count = min(inner.size, self._lanes) if down else inner.size
+            # What a row has of the others passes by meanwhile.
+            others = [n for t, n in enumerate(self._sizes) if t != tensor and inner.strides[t]]
+            waiting = count * (min(step, LINE) + sum(others))
         elif any(
             d.type == DimType.K and d is not inner and 0 < abs(d.strides[tensor]) * size < LINE
             for d in op.dimensions
