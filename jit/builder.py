@@ -165,6 +165,12 @@ class Code:
         another thread may know."""
         self.builder.store(value, address, size, past_caches=True)
 
+    def within_line(self, place: Value) -> Value:
+        """Bytes of an address, or of a distance, behind the last whole line."""
+        if place.type == POINTER:
+            place = self.builder.ptrtoint(place, WORD)
+        return self.builder.and_(place, self.int(LINE - 1))
+
     def fence(self) -> None:
         """What is stored before is seen by others before what is stored after."""
         self.builder.fence("seq_cst")

@@ -127,7 +127,7 @@ class Lines(Across):
         """Bytes up to the next line."""
         code = self.code
         address = code.builder.ptrtoint(place, WORD)
-        return code.builder.and_(code.sub(0, address), code.int(LINE - 1))
+        return code.within_line(code.sub(0, address))
 
     def _move_others(self, columns: _Columns, rows: _Rows) -> None:
         """The rows above the whole tiles, and those below."""

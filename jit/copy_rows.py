@@ -59,7 +59,7 @@ class Rows(Along):
         beside = code.builder.or_(place, size)
         if self.puts_together:
             beside = code.builder.select(self._joins(self.first, size), size, beside)
-        beside = code.builder.and_(beside, code.int(LINE - 1))
+        beside = code.within_line(beside)
         lines = code.builder.and_(code.less(0, size), code.equal(beside, 0))
         return code.builder.or_(code.less(LONG - 1, size), lines)
 
@@ -108,8 +108,8 @@ class Rows(Along):
     def _move_row(self, row: _Row) -> None:
         """A row that has a whole line, or parts of two of which others have the rest."""
         code, (source, target, size, asked, *_) = self.code, row
-        begun = code.builder.and_(code.builder.ptrtoint(target, WORD), code.int(LINE - 1))
-        head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
+        begun = code.within_line(target)
+        head = code.within_line(code.sub(0, begun))
         lines = code.builder.and_(code.sub(size, head), code.int(-LINE))
         after = code.add(head, lines)
         with code.when(code.builder.not_(row.joined)) if self.puts_together else nullcontext():

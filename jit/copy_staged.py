@@ -96,8 +96,8 @@ class Staged(Across):
             staged, offset = code.word(record, 0), code.word(record, 1)
             run = code.at(stage, staged)
             source, place = code.at(run, new), code.at(target, code.add(offset, new))
-            begun = code.builder.and_(code.builder.ptrtoint(place, WORD), code.int(LINE - 1))
-            head = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
+            begun = code.within_line(place)
+            head = code.within_line(code.sub(0, begun))
             head = code.min(head, left)
             with code.when(code.builder.not_(continues)):
                 move_end(code, source, place, head)

@@ -203,13 +203,8 @@ class NextStrip:
         step: Value,
         turns: Value,
     ) -> None:
-        self.code, self.operand, self.size, self.bytes, self.step = (
-            code,
-            operand,
-            size,
-            bytes_,
-            step,
-        )
+        self.code, self.operand = code, operand
+        self.size, self.bytes, self.step = size, bytes_, step
         self.after = code.word(records, NextWord.OFFSET)
         turns = code.max(turns, 1)
         self.each = code.builder.udiv(code.add(depth, code.sub(turns, 1)), turns)
@@ -224,7 +219,7 @@ class NextStrip:
         further = code.builder.select(inside, following, self.after)
         address = code.add(code.builder.ptrtoint(self.operand, WORD), further)
         # The line that it begins in has been asked for as the end of the strip before.
-        begun = code.builder.and_(code.sub(0, address), code.int(LINE - 1))
+        begun = code.within_line(code.sub(0, address))
         code.set_word(self.state, 0, code.add(address, begun))
 
     def take_turn(self) -> None:

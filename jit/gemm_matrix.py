@@ -174,7 +174,7 @@ class MatrixKernel(MacroKernel):
         k = code.word(code.frame, Frame.SIZE + AxisSlot.K)
         with code.when(code.nonzero(code.builder.and_(k, code.int(1)))):
             at = code.mul(k, size)  # of lines, in the first column
-            inside = code.builder.and_(at, code.int(LINE - 1))
+            inside = code.within_line(at)
             line = code.mul(code.builder.udiv(at, code.int(LINE)), self.lines)
             place = code.at(b, code.add(line, inside))
             zero = ir.Constant(ir.IntType(8 * size), 0)

@@ -22,11 +22,6 @@ LEAVING = 16  # parts that have been asked for: a power of two
 NEXT, LIMITS, WORDS = 0, 1, LEAVING + 1
 
 
-def within_line(code: Code, address: Value) -> Value:
-    """Bytes from where a line begins."""
-    return code.builder.and_(address, code.int(LINE - 1))
-
-
 class Parts:
     """Parts of lines that leave by themselves: what is before an address, the limit of a part, or,
     where that is given as a negative number, what is behind it."""
@@ -71,7 +66,7 @@ class Parts:
         number = whole.load(line)
         for behind, address in ((False, limit), (True, code.sub(0, limit))):
             with code.when(code.less(0, address)):
-                within = within_line(code, address)
+                within = code.within_line(address)
                 target = code.builder.inttoptr(code.sub(address, within), POINTER)
                 count = code.builder.udiv(within, code.int(self.element.size))
                 whole.store(number, target, count, behind=behind)

@@ -25,7 +25,7 @@ from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
 from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, STAGE_LAG, GemmWord
-from tensorop.jit.gemm_parts import Parts, within_line
+from tensorop.jit.gemm_parts import Parts
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 
@@ -177,12 +177,12 @@ class _Sending:
         """Send off a stretch, which is longer than a line, of the run whose words begin there."""
         code, whole = self.code, self.whole
         address = code.builder.ptrtoint(target, WORD)
-        head = within_line(code, code.sub(0, address))
+        head = code.within_line(code.sub(0, address))
         with code.when(code.nonzero(head)):
             self._begin(source, address, head, here)
         source, target = (code.at(start, head) for start in (source, target))
         left = code.sub(length, head)
-        tail = within_line(code, left)
+        tail = code.within_line(left)
         lines = code.sub(left, tail)
         with code.loop(lines, step=LINE) as i:
             whole.store_past_caches(whole.load(code.at(source, i)), code.at(target, i))

@@ -27,7 +27,6 @@ from tensorop.jit.elements import Element
 from tensorop.jit.functions import UNARY_FUNCTIONS
 from tensorop.jit.gemm_abi import GemmWord, Store, masks_stores
 from tensorop.jit.gemm_stage import Stage
-from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 from tensorop.tuples import NamedTuple
 
@@ -164,9 +163,8 @@ class Result:
     def _goes_past(self) -> Value:
         code, builder = self.code, self.code.builder
         first = code.at(self.out, code.word(self._by_row(GemmWord.C_M_TABLE), 0))
-        within = builder.and_(builder.ptrtoint(first, WORD), code.int(LINE - 1))
         reads = builder.or_(self.needs_scalars(), builder.not_(self.first))
-        return builder.and_(code.equal(within, 0), builder.not_(reads))
+        return builder.and_(code.equal(code.within_line(first), 0), builder.not_(reads))
 
     def prefetch(self, places: Sequence[Place], column: Value, columns: int, lanes: int) -> None:
         """Ask for a tile of C in time for its store, unless that goes past the caches."""

@@ -103,8 +103,7 @@ class _Reorder:
     def _store(self, stage: Value, target: Value, count: Value) -> None:
         """So many bytes, the lines that are whole past the caches."""
         code, builder = self.code, self.code.builder
-        before = builder.and_(code.sub(0, builder.ptrtoint(target, WORD)), code.int(LINE - 1))
-        before = code.min(before, count)
+        before = code.min(code.within_line(code.sub(0, builder.ptrtoint(target, WORD))), count)
         move_end(code, stage, target, before)
         lines = builder.and_(code.sub(count, before), code.int(-LINE))
         behind = code.add(before, lines)

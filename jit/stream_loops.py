@@ -125,9 +125,7 @@ class Stream(JoinedSteps):
             self._map_row(rows, out, length)
             return
         code, size = self.code, self.element.size
-        before = code.builder.and_(
-            code.sub(0, code.builder.ptrtoint(out, WORD)), code.int(LINE - 1)
-        )
+        before = code.within_line(code.sub(0, code.builder.ptrtoint(out, WORD)))
         is_long = code.less(_ALIGNED // size, length)
         head = code.builder.select(is_long, code.builder.udiv(before, code.int(size)), code.int(0))
         with code.when(code.nonzero(head)):
@@ -147,11 +145,11 @@ class Stream(JoinedSteps):
         of it as usual where out is read, or elements do not begin where lines do."""
         code, size, lanes = self.code, self.element.size, self.lanes
         line = max(LINE // size, lanes.width)
-        begun = code.builder.and_(code.builder.ptrtoint(out, WORD), code.int(LINE - 1))
+        begun = code.within_line(out)
         usual = code.nonzero(code.builder.and_(begun, code.int(size - 1)))
         if self.scalars is not None:
             usual = code.builder.or_(usual, self.scalars.reads)
-        before = code.builder.and_(code.sub(0, begun), code.int(LINE - 1))
+        before = code.within_line(code.sub(0, begun))
         head = code.min(code.builder.udiv(before, code.int(size)), length)
         head = code.builder.select(usual, length, head)
         behind = code.add(head, self.multiple(code.sub(length, head), line))

@@ -26,7 +26,6 @@ from tensorop.jit.abi import PREPARED_WORDS, CallRecord
 from tensorop.jit.builder import BYTE, INT32, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.builtin import Foreign
 from tensorop.jit.builtin_code import ITEMS_AT, argument_count, own_pair
-from tensorop.jit.lines import LINE
 from tensorop.jit.records import cell, function, null, symbol, words
 from tensorop.jit.target import Target
 from tensorop.jit.warm import (
@@ -142,7 +141,7 @@ def _emit_matches(module: ir.Module, target: Target) -> None:
 def _begins_well(code: Code, record: Value, place: Value) -> Value:
     """Whether an address is one at which the result may begin."""
     begins = code.word(record, Record.BEGINS)
-    here = code.equal(code.builder.and_(place, code.int(LINE - 1)), begins)
+    here = code.equal(code.within_line(place), begins)
     return code.builder.or_(code.equal(begins, ANYWHERE), here)
 
 

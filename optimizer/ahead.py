@@ -9,9 +9,8 @@ from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.direct import DENSE
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
+from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 
-PAGE = 4096  # bytes
 OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 
 

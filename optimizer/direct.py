@@ -28,6 +28,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.tiles import tiles
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
+from tensorop.optimizer.transfer import PAGE
 from tensorop.tuples import NamedTuple
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
@@ -37,7 +38,6 @@ SHORT_VECTORS = 128  # elements of the vector side that the other one streams pa
 ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
 LEAST = 8  # columns that are worth a strip
 STRIPS = 2  # of a row, at least, so that most follow one another
-PAGE = 4096  # bytes
 ALIKE = 1024  # bytes of a page: rows whole multiples of that apart begin alike
 ROWS = 96  # that lie pages apart: more are too many places of memory at once
 LEAST_SUM = 512  # steps of K in a block that make its rows long enough to stream

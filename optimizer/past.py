@@ -44,8 +44,10 @@ def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bo
 
 
 def are_joined(op: TensorOp, m: Axis, n: Axis, columns: int) -> bool:
-    """Whether the columns of every tile lie one behind the other in out."""
-    return tabled_part(n).even_run(op.out, tabled_part(m).unit_run(op.out)) % columns == 0
+    """Whether the columns of every full tile lie one behind the other in out."""
+    n = tabled_part(n)
+    beside = n.even_run(op.out, tabled_part(m).unit_run(op.out))
+    return beside == n.size or beside % columns == 0
 
 
 def in_lines(op: TensorOp, m: Axis, machine: Machine, *, joined: bool) -> Axis | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from math import gcd, prod
+from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.copy_abi import (
@@ -36,6 +36,7 @@ from tensorop.optimizer.interleave import MOST
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.permute_digits import permute_digits
 from tensorop.optimizer.regions import regions
+from tensorop.optimizer.transfer import PAGE, lines_held
 from tensorop.optimizer.window import LONGEST, tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
@@ -46,8 +47,7 @@ RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
 SHARED_ROWS = 64  # positions of Y for each thread, below which those of X are shared
 FAR = 1 << 11, 256  # bytes of X and positions of Y that are enough of rows that only memory holds
-SETS = 1 << 12  # bytes between lines that go into one set of L1: a page, or multiples of one
-WAYS = 8  # lines that a set of L1 holds
+WAYS = 8  # lines of a set of L1, at least
 SMALL = 8  # lanes of tiles whose rows a set holds
 ROOM = 24 << 10  # bytes of a stage; half of a larger L1: lines of the source need the other half
 WORD_BYTES = 8
@@ -293,7 +293,7 @@ def _lines_held(axis: Axis, tensor: int, size: int) -> int:
     """How many positions of an axis have lines of a tensor that L1 holds at a time, one of each:
     these are read again, or written in parts."""
     step = abs(axis.dimensions[-1].strides[tensor]) * size
-    return WAYS * SETS // gcd(step, SETS)
+    return lines_held(step, WAYS * PAGE, PAGE)
 
 
 def _squares(kernel: CopyKernel, run: int, target: Target) -> int:

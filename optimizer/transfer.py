@@ -53,9 +53,19 @@ def level_apart(held: float, step: int, machine: Machine) -> int:
     if step % (FEW * LINE):
         return level
     for at, (size, period) in enumerate(((machine.l1, PAGE), (machine.l2, machine.l2 // WAYS))):
-        if level <= at and held * gcd(step, period) > size * LINE:
+        if level <= at and held > lines_held(step, size, period) * LINE:
             level = at + 1
     return level
+
+
+def lines_held(step: int, size: int, period: int) -> int:
+    """How many lines so many bytes apart a cache of a size holds, whose sets begin again with the
+    first one after a period: a page for L1.
+
+    >>> lines_held(4096, 48 << 10, 4096), lines_held(1024, 48 << 10, 4096)
+    (12, 48)
+    """
+    return size // gcd(step, period)
 
 
 def transfer(count: float, held: float, machine: Machine, *, written: bool = False) -> float:

@@ -13,14 +13,14 @@ import tensorop
 from tensorop.bind import bind
 from tensorop.bind_copies import pack_kernel
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
-from tensorop.jit.builder import Code
+from tensorop.jit.builder import Code, Value
 from tensorop.jit.gemm_abi import stores_stretches
 from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import window
 from tensorop.optimizer.machine import host_machine
-from tensorop.schedule import Call, Loop, Pack
+from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.asked import Asked, aligned
 from tests.strategies import numpy_dtype
 from tests.test_blocked import TINY, does_the_same
@@ -42,6 +42,25 @@ def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
         out = room[first + shift :][: expected.size].reshape(n, m)
         np.testing.assert_array_equal(plan(a, b, out=out), expected)
     np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
+
+
+def does_the_same_in_place(
+    op: TensorOp,
+    schedule: Schedule,
+    rng: np.random.Generator,
+    threads: int,
+    *factors: tuple[int, int],
+) -> None:
+    """For every alpha and beta; the result begins within a line as the operation says, and what is
+    beside it is not touched."""
+    dtype = numpy_dtype(op.dtype)
+    in0, in1, inside = (prod(d.size for d in op.dimensions if d.strides[t]) for t in range(3))
+    room = np.zeros(inside + 2 * LINE, dtype)
+    first = (-room.ctypes.data % LINE + (op.tensors[op.out].begins or 0)) // dtype.itemsize
+    inputs = [rng.integers(-4, 5, size).astype(dtype) for size in (in0, in1)]
+    for each in factors:
+        does_the_same(op, schedule, [*inputs, room[first : first + inside]], threads, *each)
+    assert not room[:first].any() and not room[first + inside :].any()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -79,9 +98,6 @@ def test_rows_are_turned_where_out_begins_within_a_line(
         op = TensorOp(tensors, dims, Primitive.GEMM)
         if not op.of_type(DimType.K):
             continue
-        room = np.zeros(inside * n + 2 * LINE, numpy_dtype(dtype))
-        first = -room.ctypes.data % LINE // size + shift
-        in0, in1 = (rng.integers(-4, 5, x).astype(room.dtype) for x in (inside * k, n * k))
         schedule = five_loops.blocked(op, TINY, threads, False)
         by, length = schedule.axis("M").turned
         assert by in (0, LINE // size - shift)
@@ -92,8 +108,7 @@ def test_rows_are_turned_where_out_begins_within_a_line(
             mode = pack_kernel(schedule, packs[0], TINY.target).mode
             anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
             kinds |= {mode, length, anew}
-        does_the_same(op, schedule, [in0, in1, room[first : first + inside * n]], threads)
-        assert not room[:first].any() and not room[first + inside * n :].any()
+        does_the_same_in_place(op, schedule, rng, threads, (1, 0))
     assert {"along", "across", True, False} <= kinds and len(kinds) > 6
 
 
@@ -138,20 +153,12 @@ def test_runs_are_stored_by_way_of_a_stage(
         sizes = [*outer, int(rng.integers(1, 60)), run, int(rng.integers(2, 30))]
         shift = int(rng.integers(LINE // size))
         op = staged_case(sizes, dtype, shift * size, rng)
-        inside = prod(sizes[:-1])
-        room = np.zeros(inside + 2 * LINE, numpy_dtype(dtype))
-        first = -room.ctypes.data % LINE // size + shift
-        lengths = (prod(d.size for d in op.dimensions if d.strides[t]) for t in (0, 1))
-        in0, in1 = (rng.integers(-4, 5, n).astype(room.dtype) for n in lengths)
         machine = TINY._replace(l2=1 << int(rng.integers(15, 19)))
         schedule = five_loops.blocked(op, machine, threads, False)
         (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
         anew = any(s.anew for _, s in schedule.steps() if isinstance(s, Loop))
         seen.add((call.kernel.store, anew))
-        out = room[first : first + inside]
-        for factors in ((1, 0), (1, 1), (2, 0), (2, 3)):
-            does_the_same(op, schedule, [in0, in1, out], threads, *factors)
-        assert not room[:first].any() and not room[first + inside :].any()
+        does_the_same_in_place(op, schedule, rng, threads, *((1, 0), (1, 1), (2, 0), (2, 3)))
     assert {("staged", False), ("staged", True)} <= seen
 
 
@@ -174,28 +181,22 @@ def test_cut_lines_are_joined_where_columns_lie_one_behind_the_other(
         sizes = (m1, n1, m0, n0, run, int(rng.integers(2, 30)))
         shift = int(rng.integers(1, LINE // size))
         op = staged_case(sizes, dtype, shift * size, rng)
-        inside = prod(sizes[:-1])
-        room = np.zeros(inside + 2 * LINE, numpy_dtype(dtype))
-        first = -room.ctypes.data % LINE // size + shift
-        lengths = (prod(d.size for d in op.dimensions if d.strides[t]) for t in (0, 1))
-        in0, in1 = (rng.integers(-4, 5, n).astype(room.dtype) for n in lengths)
         schedule = five_loops.blocked(op, TINY, threads, False)
         (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
-        seen.add((call.kernel.joined, n0))
-        out = room[first : first + inside]
-        for factors in ((1, 0), (1, 1), (2, 3)):
-            does_the_same(op, schedule, [in0, in1, out], threads, *factors)
-        assert not room[:first].any() and not room[first + inside :].any()
-    assert {(True, 24), (True, 48)} <= seen and (True, 25) not in seen
+        seen.add((call.kernel.joined, n0, min(n1, m0) > 1))
+        does_the_same_in_place(op, schedule, rng, threads, *((1, 0), (1, 1), (2, 3)))
+    assert {(True, 24, True), (True, 48, True), (True, 25, False)} <= seen
+    assert (True, 25, True) not in seen
 
 
 def test_columns_that_lie_apart_are_not_joined() -> None:
     """A schedule whose kernel joins them is refused."""
+    if 4 not in TINY.target.masked or TINY.target.vector_bytes != LINE:
+        pytest.skip("no masks, or vectors that are no lines")
     op = staged_case((1, 1, 1, 800, 64, 5), "float32", 16)
     schedule = five_loops.blocked(op, TINY, 1, False)
     (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
-    if not call.kernel.joined:
-        pytest.skip("no masks, or vectors that are no lines")
+    assert call.kernel.joined
     bind(schedule, TINY.target)
     apart = [
         d._replace(strides=(*d.strides[:2], 2 * d.strides[2])) if d.type == DimType.N else d
@@ -249,14 +250,43 @@ def test_lines_of_a_stage_are_completed(
     assert np.isnan(out).sum() == whole * lanes
 
 
+@pytest.mark.parametrize(("m0", "n0"), [(25, 8), (3, 60)])
+def test_parts_of_lines_are_asked_for_before_they_are_stored(
+    m0: int, n0: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every line that is stored through the caches, as nothing completed it."""
+    op = staged_case((3, 4, m0, n0, 76, 5), "float32", 16)
+    schedule = five_loops.blocked(op, TINY._replace(l2=1 << 20), 1, False)
+    (call,) = [s for _, s in schedule.steps() if isinstance(s, Call)]
+    if call.kernel.store != "staged":
+        pytest.skip("no masks, or vectors that are no lines")
+    rng = np.random.default_rng(0)
+    in0, in1, inside = (prod(d.size for d in op.dimensions if d.strides[t]) for t in range(3))
+    a, b, room = (aligned(rng.integers(1, 5, size)) for size in (in0, in1, inside + LINE))
+    room[:] = np.nan
+    asked = Asked(room)
+
+    def ask(code: Code, address: Value, *, near: bool = True, write: bool = False) -> None:
+        if write:
+            asked.ask(code, address, near=False)
+
+    monkeypatch.setattr(Code, "prefetch", ask)
+    monkeypatch.setattr(Code, "store_past_caches", lambda *arguments: None)
+    asked.execute(schedule, [a, b, room[4 : 4 + inside]])
+    lanes = LINE // 4
+    through = np.flatnonzero(~np.isnan(room)) // lanes
+    assert 2 < len(np.unique(through)) < inside // lanes // 4
+    assert asked.lines[np.unique(through)].all()
+
+
 @pytest.mark.parametrize("begins", [0, 4, 12])
 @pytest.mark.parametrize("n", [48, 50])
 def test_whole_lines_are_stored_past_the_caches(
     n: int, begins: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever out begins: without such stores all of its vectors but those at the ends of rows,
-    and in the columns that fill no tile, stay as they were; where tiles fill them all, those at the
-    ends of rows, too, but at the ends of tiles."""
+    and in the columns that fill no tile, stay as they were; those at the ends of rows, too, but at
+    the ends of tiles."""
     m, k = 320, 5
     sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
     dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
@@ -276,7 +306,7 @@ def test_whole_lines_are_stored_past_the_caches(
     columns = n // call.kernel.columns * call.kernel.columns
     lanes = call.kernel.lanes(TINY.target)
     cut = begins % lanes > 0
-    assert call.kernel.joined == (cut and n == columns)
+    assert call.kernel.joined == cut
     between = columns - columns // call.kernel.columns if call.kernel.joined else 0
     assert np.isnan(out).sum() == (columns * (m // lanes - cut) + between) * lanes
     monkeypatch.undo()
