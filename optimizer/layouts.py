@@ -13,7 +13,7 @@ from functools import partial
 from math import prod
 
 from tensorop.ir import DimType, TensorOp
-from tensorop.jit.elements import GATHERED
+from tensorop.jit.elements import GATHERED, element
 
 Order = tuple[int, ...]  # dimensions of a temporary, outermost first, as positions in the operation
 _VECTORS = {DimType.M: 0, DimType.N: 1}
@@ -44,8 +44,9 @@ class Layouts:
             dense *= self._sizes[i]
         return tuple(self._own[tensor])
 
-    def plans(self) -> Iterator[Callable[[int], Order]]:
-        """Functions from a tensor to the order that it might have."""
+    def plans(self, near: int = 0) -> Iterator[Callable[[int], Order]]:
+        """Functions from a tensor to the order that it might have. near: bytes of a cache in which
+        it makes no difference where the columns of a result lie."""
         if {DimType.M, DimType.N, DimType.K} <= {*self._types}:
             for plan in (self._as_matrices, self._as_read):
                 yield partial(plan, DimType.M)
@@ -53,6 +54,9 @@ class Layouts:
             if self._has_lanes():
                 yield self._as_lanes
         yield from (partial(self.like, leader) for leader in range(len(self._steps)))
+        if self._streams(near):
+            yield partial(self._as_summed, DimType.M)
+            yield partial(self._as_summed, DimType.N)
 
     def _as_matrices(self, last: DimType, tensor: int) -> Order:
         """The batch outermost, then one side after the other: of out the one that is to be fastest
@@ -96,6 +100,22 @@ class Layouts:
             return type_ != DimType.C, type_ == last, -guides[type_ != DimType.K][i]
 
         return tuple(sorted(self._own[tensor], key=key))
+
+    def _streams(self, near: int) -> bool:
+        """Whether it is one product, not a batch of them, whose result is for memory."""
+        out = self._op.out
+        size = self._op.reached(out) * element(self._op.tensors[out].dtype).size
+        return {*self._types} == {DimType.M, DimType.N, DimType.K} and size > near
+
+    def _as_summed(self, last: DimType, tensor: int) -> Order:
+        """Of out the dimensions of one side as they lie in its input, and those of the other where
+        that input has the innermost of its sums: what a product writes lies as what it reads."""
+        own, types, side = self._own[tensor], self._types, _VECTORS[last]
+        if tensor != self._op.out:
+            return tuple(own)
+        reads, other = self._steps[side], self._steps[1 - side]
+        inside = min([step for step, type_ in zip(reads, types, strict=True) if type_ == DimType.K])
+        return tuple(sorted(own, key=lambda i: (-(reads[i] or inside), -other[i])))
 
     def like(self, leader: int, tensor: int) -> Order:
         """The order of a tensor as the leader lies; what it does not have is outermost."""

@@ -274,7 +274,7 @@ def _searched(op: TensorOp, machine: Machine, out_is_new: bool) -> Realigned:
     free = min(FREE * surely, UNSURE * as_it_lies)
     chosen, least, copying = as_given, surely, _copying(machine)
     estimates: list[tuple[ItemsView[int, Order], float]] = []
-    for short in _candidates(joined, movable):
+    for short in _candidates(joined, movable, machine):
         orders = short.orders
         if joined is not op:
             orders = {t: tuple([i for j in order for i in parts[j]]) for t, order in orders.items()}
@@ -353,7 +353,7 @@ def moves(op: TensorOp, machine: Machine, most: int) -> list[Orders]:
         return [()]
 
     fitting = sorted(
-        (c for c in _candidates(op, range(len(op.tensors))) if c.fits(machine)),
+        (c for c in _candidates(op, range(len(op.tensors)), machine) if c.fits(machine)),
         key=_pricing(machine),
     )
     return [(), *(tuple(sorted(c.orders.items())) for c in fitting[: most - 1])]
@@ -399,14 +399,14 @@ def _keeps_out(op: TensorOp) -> bool:
     return touched or bool(element(op.dtype).half)
 
 
-def _candidates(op: TensorOp, movable: Iterable[int]) -> Iterator[Realigned]:
+def _candidates(op: TensorOp, movable: Iterable[int], machine: Machine) -> Iterator[Realigned]:
     """Every choice of tensors to be moved, of those that may be, for every plan of what order they
     then have; each once."""
     tensors = [t for t in movable if t != op.out or not _keeps_out(op)]
     layouts = Layouts(op)
     lie = {t: layouts.lies(t) for t in tensors}
     found = set()
-    for plan in layouts.plans():
+    for plan in layouts.plans(machine.l2):
         orders = [(t, order) for t in tensors if (order := plan(t)) != lie[t]]
         for kept in product((False, True), repeat=len(orders)):
             chosen = tuple([o for o, keep in zip(orders, kept, strict=True) if not keep])

@@ -165,6 +165,15 @@ def plain_layouts(op: TensorOp) -> Iterator[Any]:
 
         return ordered(t, key)
 
+    def as_summed(side: int, t: int) -> tuple[int, ...]:
+        sums = [abs(d.strides[side]) for d in op.of_type(DimType.K)]
+
+        def key(d: Dimension) -> tuple[int, int]:
+            reads, other = (abs(d.strides[s]) for s in (side, 1 - side))
+            return -reads if reads else -min(sums), -other
+
+        return ordered(t, key if t == out else lambda d: 0)
+
     points = prod(d.size for d in dims if d.type != DimType.C)
     has_lanes = bool(op.of_type(DimType.C)) and points <= SMALL and op.dtype not in GATHERED
 
@@ -177,6 +186,8 @@ def plain_layouts(op: TensorOp) -> Iterator[Any]:
         if has_lanes:
             yield as_lanes
     yield from (lambda t, s=s: like(s, t) for s in range(3))
+    if {d.type for d in dims} == {DimType.M, DimType.N, DimType.K}:
+        yield from (lambda t, s=s: as_summed(s, t) for s in (0, 1))
 
 
 def plain_realign(op: TensorOp, out_is_new: bool) -> Realigned:
@@ -191,7 +202,7 @@ def plain_realign(op: TensorOp, out_is_new: bool) -> Realigned:
     if not may_copy and not out_is_new:
         return given
     chosen, least = given, surely
-    for candidate in passes._candidates(op, range(3) if may_copy else (2,)):
+    for candidate in passes._candidates(op, range(3) if may_copy else (2,), MACHINE):
         copied = [t for t in candidate.orders if not (out_is_new and t == op.out)]
         own = candidate._replace(orders={t: candidate.orders[t] for t in copied})
         price = passes._begun(own, MACHINE)
