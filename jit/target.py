@@ -34,6 +34,7 @@ class Target(NamedTuple):
     int32.
     matrices: dtypes of which registers hold matrices, of sixteen rows of a cache line, that one
     instruction multiplies.
+    half_units: a vector goes through units that are half as wide, one half after the other.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Target(NamedTuple):
     bfloat_pairs: bool = False
     byte_quads: bool = False
     matrices: tuple[str, ...] = ()
+    half_units: bool = False
 
     @property
     def multiplies_halves(self) -> bool:
@@ -153,6 +155,7 @@ def host_targets() -> tuple[Target, ...]:
             bfloat_pairs=not target.cpu and pairs,
             byte_quads=not target.cpu and {"avx512vnni", "avx512vl"} <= has,
             matrices=() if target.cpu else matrices,
+            half_units=not target.cpu and cpu == "znver4",
         )
         for needs, target in table
         if needs <= has

@@ -34,6 +34,7 @@ _NEAR = 1.03  # a tile that is better on large matrices may cost so much more
 _RUNS = 1.05  # a tile whose rows are consecutive in C may cost so much more
 _WHOLE = 1.1  # a tile that has whole stretches of C
 _WIDEST = 0.75  # of the registers may hold sums
+_FROM_L2 = 16.0  # bytes a cycle that come from L2 while memory is read or written besides
 
 _WIDE = (
     Tile(3, 8), Tile(2, 12), Tile(2, 8), Tile(1, 12), Tile(4, 4), Tile(1, 8), Tile(1, 4)
@@ -137,6 +138,20 @@ def _walks(target: Target, element: Element) -> tuple[_Walk, ...]:
     )
 
 
+def _fitting(target: Target, element: Element, m: int, n: int, busy: bool) -> list[_Walk]:
+    """The walks whose tiles are no taller than m rows need. busy: of those, if one has all of its
+    columns, the ones that multiply a vector by so many that L2 has the time for the next."""
+    fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
+    fed = [w for w in fitting if _bytes_a_cycle(target, element, w.tile) <= _FROM_L2] * busy
+    return fed if any(walk.tile.columns <= n for walk in fed) else fitting
+
+
+def _bytes_a_cycle(target: Target, element: Element, tile: Tile) -> float:
+    """Bytes of vectors that a tile takes in a cycle of its products."""
+    pipes = _PIPES / 2 if target.half_units else _PIPES
+    return target.vector_bytes * pipes / (tile.columns * element.parts)
+
+
 def choose_tile(
     target: Target,
     element: Element,
@@ -147,15 +162,17 @@ def choose_tile(
     whole: bool = False,
     masked: bool = False,
     binary: bool = False,
+    busy: bool = False,
 ) -> Tile:
     """The tile that walks m rows and n columns in the fewest cycles, or the first in the list that
     is near it. No tile is taller than m needs: its panels would be mostly padding. Where only `run`
     rows are consecutive in C, tiles whose rows all are, if any, go first; unless they take longer,
     where `whole`: vectors of other tiles are not cut either. A `batch_reduce` kernel has tiles of a
     middle width, too. masked: rows that are left over are a tile, its last vector masked. binary:
-    tiles of a power of two columns go first, unless they take longer.
+    tiles of a power of two columns go first, unless they take longer. busy: L2 has other things to
+    do than to hand out the vectors.
     """
-    fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
+    fitting = _fitting(target, element, m, n, busy)
     found = {walk.tile: walk.cycles(m, n, batch_reduce, masked) for walk in fitting}
     if run is not None and run < m:
         limit = _RUNS * min(found.values()) if whole else inf
@@ -169,7 +186,7 @@ def choose_tile(
 def tallest_tile(target: Target, element: Element, m: int, n: int) -> Tile:
     """The tile of the longest columns that are whole cache lines, of those that take hardly longer
     than the best one for m rows and n columns."""
-    fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
+    fitting = _fitting(target, element, m, n, busy=True)
     found = {walk.tile: walk.cycles(m, n, False) for walk in fitting}
     limit = _NEAR * min(found.values())
     whole = [w for w in fitting if w.rows * element.size % LINE == 0 and found[w.tile] <= limit]

@@ -415,9 +415,10 @@ def _model_tile(op: TensorOp, machine: Machine) -> Tile:
     if written and tiles_leave_caches(op, m_axis, lanes, machine):
         return tallest_tile(machine.target, kind, m, n)
     whole = run % lanes == 0 and masks_stores(op.dtype, machine.target)
-    tile = choose_tile(machine.target, kind, m, n, run, whole=whole)
+    asked = is_slow(op, IN0, n, machine)
+    tile = choose_tile(machine.target, kind, m, n, run, whole=whole, busy=asked)
     if tile.columns.bit_count() > 1:
-        binary = choose_tile(machine.target, kind, m, n, run, whole=whole, binary=True)
+        binary = choose_tile(machine.target, kind, m, n, run, whole=whole, binary=True, busy=asked)
         tile = binary if _fits_better(op, binary.columns, tile.columns) else tile
     if run * tile.columns * kind.size < STRETCH and not by_stage(op, run, machine):
         columns = _columns_together(op, machine)

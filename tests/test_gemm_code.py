@@ -10,8 +10,9 @@ from tensorop.jit.compiler import assembly
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import GemmKernel
 from tensorop.jit.generate import generate
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
-from tensorop.jit.tiles import Tile, choose_tile, cycles, tiles
+from tensorop.jit.tiles import Tile, choose_tile, cycles, tallest_tile, tiles
 from tests.stream_calls import TARGETS
 
 
@@ -85,5 +86,14 @@ def test_tile_choice_wastes_little(target: Target) -> None:
         assert choose_tile(target, kind, 100 * long, 96, long, whole=True) == Tile(3, 8)
         assert choose_tile(target, kind, 2 * lanes, 1024) == Tile(2, 12)
         assert choose_tile(target, kind, 2 * lanes, 1024, binary=True) == Tile(2, 8)
+        run, m, tall = 4 * 5 * lanes, 4000 * lanes, Tile(4, 4)
+        halves = target._replace(half_units=True)  # L2 has twice the time
+        assert choose_tile(target, kind, m, 20, run) == tall
+        assert choose_tile(halves, kind, m, 20, run, busy=True) == tall
+        assert choose_tile(target, kind, m, 6, run, busy=True) == tall  # of 8 columns two were lost
+        assert tallest_tile(halves, kind, m, m) == tall
+        if target.vector_bytes == LINE:
+            assert choose_tile(target, kind, m, 20, run, busy=True).columns > tall.columns
+            assert tallest_tile(target, kind, m, m) == Tile(3, 8)
     for tile in tiles(target, kind):
         assert cycles(target, kind, tile) >= tile.vectors * tile.columns / 2
