@@ -9,6 +9,7 @@ from tensorop.tuples import NamedTuple
 
 MIN_KC = 32
 STEPS = 4  # of K that blocks are multiples of
+OF_L2, OF_L3 = 9 / 16, 3 / 8  # that a block of in0, and of in1, takes
 
 
 class Blocks(NamedTuple):
@@ -48,8 +49,8 @@ def block_sizes(
     longest = max(MIN_KC, machine.l1 // (nr * bytes_))
     # A partial sum stored in a half type would be rounded once a block.
     kc = k if kind.half else balanced(k, round(longest * k_scale), steps)
-    mc = max(mr, round(machine.l2 * 9 // 16 // (kc * bytes_) * m_scale))
-    nc = max(nr, round(machine.l3 // 4 // (kc * bytes_) * n_scale))
+    mc = max(mr, round(machine.l2 * OF_L2 // (kc * bytes_) * m_scale))
+    nc = max(nr, round(machine.l3 * OF_L3 // (kc * bytes_) * n_scale))
     work = max(1, call_work(machine, kind, together) // (mc * kc))
     nc = max(nr, min(nc, work))
     return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)

@@ -287,7 +287,7 @@ def test_whole_lines_are_stored_past_the_caches(
     """Wherever out begins: without such stores all of its vectors but those at the ends of rows,
     and in the columns that fill no tile, stay as they were; those at the ends of rows, too, but at
     the ends of tiles."""
-    m, k = 320, 5
+    m, k = 384, 5
     sides = ((DimType.M, m, (1, 0, 1)), (DimType.N, n, (0, k, m)), (DimType.K, k, (m, 1, 0)))
     dims = tuple(Dimension(type_, size, strides) for type_, size, strides in sides)
     out = Tensor("out", "float32", begins=4 * begins)
