@@ -61,8 +61,15 @@ from tensorop.optimizer.orient import (
     tiles_are_cut,
 )
 from tensorop.optimizer.parallelise import BALANCED, busy
-from tensorop.optimizer.past import are_joined, by_stage, in_lines, tiles_leave_caches, whole_runs
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.past import (
+    KEEPS_UP,
+    are_joined,
+    by_stage,
+    in_lines,
+    tiles_leave_caches,
+    whole_runs,
+)
+from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
 from tensorop.tuples import NamedTuple
@@ -443,9 +450,10 @@ def _fits_better(op: TensorOp, columns: int, others: int) -> bool:
 def _columns_together(op: TensorOp, machine: Machine) -> int:
     """Columns that lie side by side in a large out, rows of M before and behind them: what a tile
     of all of them stores follows what the tile before has stored, as a stream. 1: there are none,
-    or no tile stores parts of vectors."""
-    size = op.reached(op.out) * element(op.dtype).size
-    if size <= machine.l2 or not masks_stores(op.dtype, machine.target):
+    memory keeps up with any tile, or no tile stores parts of vectors."""
+    near = level_of(bytes_of(op, op.out), machine) < MEMORY
+    deep = op.size_of(DimType.K) >= KEEPS_UP
+    if near or deep or not masks_stores(op.dtype, machine.target):
         return 1
     m, n = (output_axis(op, side) for side in (DimType.M, DimType.N))
     run = m.unit_run(op.out)
