@@ -8,6 +8,7 @@ from itertools import pairwise
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.cost import (
+    LONG_SUM,
     SHORT,
     batch_cycles,
     direct_cycles,
@@ -33,6 +34,8 @@ from tensorop.optimizer.transfer import bytes_of
 from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
+APPLIED = 1.55  # times as long may a product with a small matrix be estimated that takes less
+MATRIX = 16  # elements of such a matrix at least
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
 EVERYWHERE = frozenset({"blocked", "nest", "stream"})  # ways for products of whatever sizes
 
@@ -105,9 +108,23 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
 @lru_cache(maxsize=256)  # the same with and without loops
 def _large_and_best(op: TensorOp, machine: Machine) -> tuple[Regime, Regime]:
     """The way for a large product, and the best of that and those for small ones."""
-    large = _large(op, machine)
-    small = min(_small(op, as_batch(op), machine), key=_estimate, default=large)
-    return large, min(large, small, key=_estimate)
+    large, along = _large(op, machine), as_batch(op)
+    small = min(_small(op, along, machine), key=_estimate, default=large)
+    best = min(large, small, key=_estimate)
+    if best.name == "batch" and along is not None and along != op:
+        limit = APPLIED * _estimate(best)
+        if _fills_tiles(op, along) and _estimate(large) < limit:
+            best = large = large._replace(cycles=best.cycles)
+    return large, best
+
+
+def _fills_tiles(op: TensorOp, along: TensorOp) -> bool:
+    """Whether a small matrix, applied to many vectors that lie side by side (`along`: as a batch),
+    is large enough for the tiles of a product, and its sums are too short for packing to show."""
+    lane = next(d for d in op.dimensions if d not in along.dimensions)
+    k = op.size_of(DimType.K)
+    count = op.size_of(DimType.N if lane.type == DimType.M else DimType.M) * k
+    return lane.strides[op.out] == 1 and count >= MATRIX and k < LONG_SUM
 
 
 def _estimate(regime: Regime) -> float:

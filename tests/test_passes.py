@@ -610,3 +610,26 @@ def test_few_rows_are_dot_products_where_both_sides_lie_along_the_sum(
     machine = Machine(current_target(), l1=32 << 10, l2=512 << 10, l3=32 << 20)
     regime = choose(TensorOp(tensors, dims, Primitive.GEMM), machine)
     assert (regime.name == "dots") == dots
+
+
+@pytest.mark.parametrize(
+    ("columns", "summed", "apart", "batch"),
+    [
+        (36, 7, 1, False),
+        (8, 2, 1, False),
+        (3, 2, 1, True),  # elements that a tile would hardly use
+        (36, 7, 2, True),  # vectors that are stored element by element
+    ],
+)
+def test_a_small_matrix_is_applied_by_tiles_that_it_fills(
+    columns: int, summed: int, apart: int, batch: bool
+) -> None:
+    dims = (
+        Dimension(T.M, 7590, (1, 0, apart)),
+        Dimension(T.N, columns, (0, summed, 7590 * apart)),
+        Dimension(T.K, summed, (7590, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    machine = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    regime = choose(TensorOp(tensors, dims, Primitive.GEMM), machine)
+    assert (regime.name == "batch") == batch
