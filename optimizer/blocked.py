@@ -58,6 +58,7 @@ from tensorop.optimizer.orient import (
     output_axis,
     piece_of,
     reads_most,
+    summed_axis,
     tiles_are_cut,
 )
 from tensorop.optimizer.parallelise import BALANCED, busy
@@ -91,7 +92,7 @@ def axes_of(op: TensorOp, tile: tuple[int, int]) -> tuple[Axis, ...]:
         *(Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(batch)),
         Axis("M", DimType.M, _vector_order(op, *tile)),
         Axis("N", DimType.N, _broadcast_order(op)),
-        _summed_axis(op),
+        summed_axis(op),
     )
 
 
@@ -144,21 +145,10 @@ def _cut_fastest(op: TensorOp, rows: int, lanes: int) -> TensorOp:
     return _cut(op, fastest, inner) if inner < fastest.size else op
 
 
-def _summed_axis(op: TensorOp) -> Axis:
-    """All of K; its fastest dimension is the one at consecutive addresses of an input, if any, and
-    the next one that of the other input."""
-
-    def widest_first(d: Dimension) -> tuple[int, int]:
-        steps = [abs(s) or 1 << 62 for s in d.strides[:2]]
-        return -min(steps), -max(steps)
-
-    return Axis("K", DimType.K, tuple(sorted(op.of_type(DimType.K), key=widest_first)))
-
-
 def _cut_summed(op: TensorOp) -> TensorOp:
     """Split the fastest K dimension where the inputs are consecutive along different ones, so that
     a block of K reaches along both."""
-    dims = _summed_axis(op).dimensions
+    dims = summed_axis(op).dimensions
     if len(dims) < 2:
         return op
     second, fastest = dims[-2:]
@@ -439,7 +429,7 @@ def _fits_better(op: TensorOp, columns: int, others: int) -> bool:
     digits, which then fill vectors; or because these others end within its dimensions."""
     dims = _broadcast_order(op)
     n_axis = Axis("N", DimType.N, dims)
-    if has_tile(n_axis, _summed_axis(op), IN1, columns, element(op.dtype).parts):
+    if has_tile(n_axis, summed_axis(op), IN1, columns, element(op.dtype).parts):
         return True
     inner = list(accumulate((d.size for d in dims[:0:-1]), mul))
     return any(n % others and others % n for n in inner) and not any(

@@ -32,6 +32,7 @@ from tensorop.optimizer.orient import (
     exchange,
     output_axis,
     piece_of,
+    summed_axis,
     tiles_are_cut,
     vectors_along_n,
 )
@@ -65,6 +66,7 @@ NARROW = 4  # lanes of a panel of N that are stored together at least
 PACKED = 0.6  # an element that is packed in a long run; RUN: to begin a run
 RUN = 4.4
 OTHER = 3.5  # one that is packed in runs along another dimension than the fastest of a panel
+DEEP = 1.5  # one in runs along a dimension of the sum that is not its fastest
 FAR = 3.0  # times as long as a read takes a store to a line of memory that follows no other
 PICKED = 6.7  # one that is packed alone
 ITEM = 830.0  # one matrix product of a batch: packing and calls for small panels
@@ -437,6 +439,8 @@ def _packing(op: TensorOp, tensor: int, side: DimType, machine: Machine) -> floa
     if has_tile(axis, depth, tensor, lanes, element(op.dtype).parts):
         return PACKED
     dims = axis.dimensions
+    if unit.type == DimType.K and unit != summed_axis(op).dimensions[-1]:
+        return DEEP + RUN / unit.size
     if unit.type != DimType.K and dims and unit != dims[-1]:
         return OTHER + _far(op, tensor, machine) * element(op.dtype).size / LINE
     return PACKED + RUN / unit.size

@@ -86,6 +86,17 @@ def output_axis(op: TensorOp, type_: DimType) -> Axis:
     return Axis(type_.value, type_, op.as_out(type_))
 
 
+def summed_axis(op: TensorOp) -> Axis:
+    """All of K; its fastest dimension is the one at consecutive addresses of an input, if any, and
+    the next one that of the other input."""
+
+    def widest_first(d: Dimension) -> tuple[int, int]:
+        steps = [abs(s) or 1 << 62 for s in d.strides[:2]]
+        return -min(steps), -max(steps)
+
+    return Axis("K", DimType.K, tuple(sorted(op.of_type(DimType.K), key=widest_first)))
+
+
 def piece_of(op: TensorOp, run: int, lanes: int) -> int:
     """Rows of the pieces, all equally long, that vectors are stored in where so many rows are
     consecutive in out; 1 where they are not stored so."""

@@ -253,6 +253,12 @@ def test_an_output_that_interleaves_a_batch_is_written_last() -> None:
     assert names(parts, 2)[0] == "b"
 
 
+def test_inputs_that_lie_along_two_sums_agree_first() -> None:
+    """Only one of them can be packed in runs; of so few rows and columns packing is most of it."""
+    op = contraction("ecdfa,abfged->cbg", c=8, b=2, g=3, e=20, d=68, f=7, a=23)
+    assert list(realign(op, MACHINE).orders) == [1]
+
+
 @pytest.mark.parametrize("out_is_new", [True, False])
 def test_columns_lie_together_where_a_result_is_for_memory(out_is_new: bool) -> None:
     op = contraction("acfe,fb->ecba", a=80, c=80, f=28, e=40, b=20)
