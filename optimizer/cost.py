@@ -427,8 +427,8 @@ def _stored_together(op: TensorOp, lanes: int) -> int:
 
 
 def _packing(op: TensorOp, tensor: int, side: DimType, machine: Machine) -> float:
-    """Cycles to pack an element: in runs along the sum or along the dimension that is fastest in
-    out, of which a panel holds whole runs, or else along another one."""
+    """Cycles to pack an element: in runs along the fastest dimension of the sum or the one that is
+    fastest in out, of which a panel holds whole runs, or else along another one."""
     for unit in op.dimensions:
         if unit.strides[tensor] in (1, -1) and unit.type != DimType.C:
             break

@@ -114,6 +114,7 @@ def _large_and_best(op: TensorOp, machine: Machine) -> tuple[Regime, Regime]:
     if best.name == "batch" and along is not None and along != op:
         limit = APPLIED * _estimate(best)
         if _fills_tiles(op, along) and _estimate(large) < limit:
+            # It takes no longer than what it was preferred to, whatever its own estimate says.
             best = large = large._replace(cycles=best.cycles)
     return large, best
 
