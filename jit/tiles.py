@@ -142,7 +142,9 @@ def _fitting(target: Target, element: Element, m: int, n: int, busy: bool) -> li
     """The walks whose tiles are no taller than m rows need. busy: of those, if one has all of its
     columns, the ones that multiply a vector by so many that L2 has the time for the next."""
     fitting = [walk for walk in _walks(target, element) if walk.rows - walk.lanes < m]
-    fed = [w for w in fitting if _bytes_a_cycle(target, element, w.tile) <= _FROM_L2] * busy
+    if not busy:
+        return fitting
+    fed = [walk for walk in fitting if _bytes_a_cycle(target, element, walk.tile) <= _FROM_L2]
     return fed if any(walk.tile.columns <= n for walk in fed) else fitting
 
 

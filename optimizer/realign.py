@@ -37,6 +37,7 @@ from tensorop.optimizer.regime import choose
 from tensorop.optimizer.stand_in import stand_in
 from tensorop.optimizer.transfer import (
     BYTES_PER_CYCLE,
+    L3,
     LINE_CYCLES,
     MEMORY,
     UNNOTICED,
@@ -55,7 +56,7 @@ MOST = 1 << 28  # bytes of temporaries; KEPT: that a process keeps from call to 
 KEPT = 4 << 20
 MOST_LINKED = 2  # temporaries of a plan
 # Cycles that a byte of a temporary takes longer to be written and read in memory than in L3.
-SPILLED = (1 + WRITTEN[MEMORY]) / BYTES_PER_CYCLE[MEMORY] - (1 + WRITTEN[2]) / BYTES_PER_CYCLE[2]
+SPILLED = (1 + WRITTEN[MEMORY]) / BYTES_PER_CYCLE[MEMORY] - (1 + WRITTEN[L3]) / BYTES_PER_CYCLE[L3]
 COPY = 12000.0  # cycles of a copy of its own, whatever it moves: calls from Python, its memory
 LINK = 2000.0  # the same, where it is part of a plan
 GAIN = 0.95  # of the estimate as it is, that another must stay under; FREE: if it copies nothing

@@ -8,6 +8,7 @@ from itertools import pairwise
 from tensorop.ir import CONTRACTIONS, DimType, Primitive, TensorOp
 from tensorop.jit.elements import GATHERED, element
 from tensorop.optimizer.cost import (
+    COLUMNS,
     LONG_SUM,
     SHORT,
     batch_cycles,
@@ -30,13 +31,15 @@ from tensorop.optimizer.reorder import reordered_of
 from tensorop.optimizer.stand_in import stand_in
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.transfer import L3, MEMORY, bytes_of, level_of
 from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
-APPLIED = 1.55  # times as long may a product with a small matrix be estimated that takes less
-MATRIX = 16  # elements of such a matrix at least
 AS_THEY_LIE = 0.9  # and of one that reads operands where they lie, too
+APPLIED = 1.55  # times as long as vectors along its batch may a product with a small matrix be
+MATRIX = 16  # estimated that takes less; elements of such a matrix at least
+FEW_TIMES = 6  # that vectors are read again from the caches
+SIDE_BY_SIDE = 32  # vectors, one for each step of a sum, that are read so at most
 EVERYWHERE = frozenset({"blocked", "nest", "stream"})  # ways for products of whatever sizes
 
 
@@ -111,21 +114,30 @@ def _large_and_best(op: TensorOp, machine: Machine) -> tuple[Regime, Regime]:
     large, along = _large(op, machine), as_batch(op)
     small = min(_small(op, along, machine), key=_estimate, default=large)
     best = min(large, small, key=_estimate)
-    if best.name == "batch" and along is not None and along != op:
-        limit = APPLIED * _estimate(best)
-        if _fills_tiles(op, along) and _estimate(large) < limit:
-            # It takes no longer than what it was preferred to, whatever its own estimate says.
-            best = large = large._replace(cycles=best.cycles)
+    if along is not None and along != op and best.name in ("batch", "blocked"):
+        tiled = _tiled(op, along, large, machine)
+        if tiled is not None and _estimate(tiled) < APPLIED * _estimate(best):
+            # It takes no longer than what it is preferred to, whatever its own estimate says.
+            best = large = tiled._replace(cycles=best.cycles)
     return large, best
 
 
-def _fills_tiles(op: TensorOp, along: TensorOp) -> bool:
-    """Whether a small matrix, applied to many vectors that lie side by side (`along`: as a batch),
-    is large enough for the tiles of a product, and its sums are too short for packing to show."""
+def _tiled(op: TensorOp, along: TensorOp, large: Regime, machine: Machine) -> Regime | None:
+    """How tiles of a product apply a small matrix to many vectors that are stored side by side
+    (`along`: as a batch), where it has elements enough for them to do so with fewer loads. They
+    read vectors where they lie, again for every few columns, or from panels."""
     lane = next(d for d in op.dimensions if d not in along.dimensions)
-    k = op.size_of(DimType.K)
-    count = op.size_of(DimType.N if lane.type == DimType.M else DimType.M) * k
-    return lane.strides[op.out] == 1 and count >= MATRIX and k < LONG_SUM
+    other, tensor = (DimType.N, 0) if lane.type == DimType.M else (DimType.M, 1)
+    columns, k = op.size_of(other), op.size_of(DimType.K)
+    if op.dtype not in GATHERED or lane.strides[op.out] != 1 or columns * k < MATRIX:
+        return None
+    level = level_of(sum([bytes_of(op, t) for t in range(3)]), machine)
+    most = COLUMNS - 1 if level == MEMORY else FEW_TIMES * COLUMNS
+    long = level >= L3 and lane.size >= 2 * machine.lanes(op.dtype)
+    if long and columns <= most and lane.strides[tensor] == 1 and k <= SIDE_BY_SIDE:
+        why = "a small matrix is applied to many vectors, which lie side by side"
+        return Regime("nest", why, 0.0)
+    return large if columns >= COLUMNS and k < LONG_SUM else None
 
 
 def _estimate(regime: Regime) -> float:

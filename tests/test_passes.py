@@ -613,23 +613,28 @@ def test_few_rows_are_dot_products_where_both_sides_lie_along_the_sum(
 
 
 @pytest.mark.parametrize(
-    ("columns", "summed", "apart", "batch"),
+    ("rows", "columns", "summed", "apart", "name"),
     [
-        (36, 7, 1, False),
-        (8, 2, 1, False),
-        (3, 2, 1, True),  # elements that a tile would hardly use
-        (36, 7, 2, True),  # vectors that are stored element by element
+        (7590, 36, 7, (1, 1), "nest"),
+        (7590, 8, 2, (1, 1), "nest"),
+        (7590, 3, 2, (1, 1), "batch"),  # elements that a tile would hardly use
+        (7590, 36, 7, (1, 2), "batch"),  # vectors that are stored element by element
+        (450_000, 20, 4, (2, 1), "blocked"),  # vectors that have to be packed
+        (450_000, 2, 15, (1, 1), "nest"),
+        (450_000, 20, 4, (1, 1), "blocked"),  # memory would be read again for every few columns
+        (450_000, 2, 40, (1, 1), "batch"),  # too many places in memory at once
     ],
 )
 def test_a_small_matrix_is_applied_by_tiles_that_it_fills(
-    columns: int, summed: int, apart: int, batch: bool
+    rows: int, columns: int, summed: int, apart: tuple[int, int], name: str
 ) -> None:
+    read, written = apart
     dims = (
-        Dimension(T.M, 7590, (1, 0, apart)),
-        Dimension(T.N, columns, (0, summed, 7590 * apart)),
-        Dimension(T.K, summed, (7590, 1, 0)),
+        Dimension(T.M, 2, (rows * read * summed, 0, rows * written * columns)),
+        Dimension(T.M, rows, (read, 0, written)),
+        Dimension(T.N, columns, (0, summed, rows * written)),
+        Dimension(T.K, summed, (rows * read, 1, 0)),
     )
     tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
     machine = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
-    regime = choose(TensorOp(tensors, dims, Primitive.GEMM), machine)
-    assert (regime.name == "batch") == batch
+    assert choose(TensorOp(tensors, dims, Primitive.GEMM), machine).name == name
