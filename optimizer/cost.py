@@ -218,7 +218,8 @@ def direct_cycles(op: TensorOp, machine: Machine) -> float:
     # Where columns end within vectors, and L1 does not hold an item until its lines are complete.
     item, held = m * n * element(op.dtype).size, bytes_of(op, op.out)
     cut = m % lanes > 0 and item > machine.l1 and held > machine.l2
-    work = items * (CALL + _columns(m, n, k, lanes, PANELS, CUT if cut else STORED))
+    stored = STORED if not cut else IN_RUNS if masks_stores(op.dtype, machine.target) else CUT
+    work = items * (CALL + _columns(m, n, k, lanes, PANELS, stored))
     memory += _alone_again(op, ceil(m / (2 * lanes)), machine)
     sides = [op.of_type(t) for t in (DimType.M, DimType.N, DimType.K)]
     if all(len(dims) == 1 for dims in sides):
