@@ -24,6 +24,8 @@ EPILOGUES = frozenset(
 PANEL_BYTES = 16384  # of the panels of A that a kernel puts together on its stack
 STAGE_BYTES = 16384  # of the runs of C that it puts together there
 STAGE_LAG = 2  # tiles that are computed before a run that is complete is sent off from there
+MOST_PANELS = 4  # whose tiles of the same rows are put together there
+SHORT_RUN = 3072  # bytes of a run of all their columns: longer ones are as fast, or slower
 MOST_RUNS = 128  # of a block: lines that its runs begin and end with wait on the stack, too
 BYTES = ("int8", "uint8")  # are multiplied in groups of four
 MATRIX = 16  # rows of a matrix in a register, each a line, which is 16 sums
@@ -122,6 +124,7 @@ class GemmKernel(NamedTuple):
     numbers, no batch-reduce), "pieces" where those of a vector are so many
     consecutive ones after the other, `piece` each, "strided" where rows are one stride apart,
     "scatter" where a chunk table says which are consecutive.
+    panels: of B whose tiles of some rows are computed one after the other (store="staged").
     """
 
     dtype: str
@@ -143,6 +146,7 @@ class GemmKernel(NamedTuple):
     along: bool = False
     joined: bool = False
     strips: bool = False
+    panels: int = 1
 
     @property
     def name(self) -> str:
@@ -159,6 +163,8 @@ class GemmKernel(NamedTuple):
             name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:
             name = f"{name}_past{'_joined' * self.joined}"
+        if self.panels > 1:
+            name = f"{name}_by{self.panels}"
         if self.near:
             name = f"{name}_near"
         if self.matrices:
@@ -185,16 +191,29 @@ class GemmKernel(NamedTuple):
         return self.vectors * self.lanes(target)
 
 
-def runs_held(run: int, rows: int) -> int:
+def lag(panels: int) -> int:
+    """Tiles of one panel before a run that is complete is sent off from a stage."""
+    return -(-STAGE_LAG // panels)
+
+
+def runs_held(run: int, rows: int, panels: int) -> int:
     """Runs of so many rows on a stage: those that a tile of some rows is part of, or one of the
     tiles before it whose runs have not been sent off."""
-    return -(-(STAGE_LAG + 1) * rows // run) + 1
+    return -(-(lag(panels) + 1) * rows // run) + 1
 
 
-def fits_stage(run: int, rows: int, columns: int, size: int) -> bool:
-    """Whether a stage holds runs of so many rows, of a tile's columns: at least a line each. Blocks
-    of C begin with a run and a tile, and are of at most MOST_RUNS, whole ones."""
-    return run * size >= LINE and runs_held(run, rows) * run * columns * size <= STAGE_BYTES
+def panels_on_stage(run: int, rows: int, columns: int, size: int) -> int:
+    """Of how many panels, of a tile's columns, a stage holds runs of so many rows, which are at
+    least a line each; 0 for of none. Blocks of C begin with a run and a tile, and are of at most
+    MOST_RUNS, whole ones."""
+    if run * size < LINE:
+        return 0
+    panels, together = MOST_PANELS, run * columns * size
+    while panels > 1 and panels * together > SHORT_RUN:
+        panels //= 2
+    while panels and runs_held(run, rows, panels) * panels * together > STAGE_BYTES:
+        panels //= 2
+    return panels
 
 
 def masks_stores(dtype: str, target: Target) -> bool:

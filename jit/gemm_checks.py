@@ -51,6 +51,8 @@ def check(kernel: GemmKernel, target: Target) -> None:
         raise ValueError(f"{kernel.name} joins no vectors that are cut")
     if kernel.store == "staged" and not _is_staged(kernel, target):
         raise ValueError(f"{kernel.name} has no stage")
+    if kernel.panels > 1 and (kernel.store != "staged" or kernel.inputs):
+        raise ValueError(f"{kernel.name} computes one panel after the other")
     if kernel.store == "pieces" and not (
         stores_pieces(kernel.dtype) and 1 < kernel.piece < kernel.lanes(target)
     ):

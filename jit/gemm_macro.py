@@ -106,10 +106,7 @@ class MacroKernel:
         self.first, self.rows = first, rows
         nr, tail = kernel.columns, tail_columns(kernel.columns)
         panels = self._full_panels(code.builder.udiv(self.n, code.int(nr)))
-        with code.loop(panels) as panel:
-            address = code.at(self.b, code.mul(panel, self.b_panel))
-            self._begin(address)
-            self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
+        self._panels(panels)
         if nr > 1:
             whole = code.mul(panels, nr)
             last_panel = code.at(self.b, code.mul(panels, self.b_panel))
@@ -122,6 +119,14 @@ class MacroKernel:
                 inside = code.mul(code.sub(n, whole), self.b_column)
                 address = code.at(last_panel, inside)
                 self._rows(self._columns(address, tail, valid, inside=inside), n, valid)
+
+    def _panels(self, panels: Value) -> None:
+        """All tiles of so many full panels."""
+        code, nr = self.code, self.kernel.columns
+        with code.loop(panels) as panel:
+            address = code.at(self.b, code.mul(panel, self.b_panel))
+            self._begin(address)
+            self._rows(self._columns(address, nr, None, panel), code.mul(panel, nr), None)
 
     def _enter(self) -> None:
         """What comes before the first panel."""
@@ -305,14 +310,18 @@ class MacroKernel:
                     self._left_rows(address, columns, left)
                     self._store_rows(m, left, n, stored)
 
-    def _asking(self, columns: Columns, tile: Value, tiles: Value) -> Columns:
-        """Packed columns that ask for their tile's part of the panel that follows theirs."""
+    def _asking(
+        self, columns: Columns, tile: Value, tiles: Value, panels: Value | int = 1
+    ) -> Columns:
+        """Packed columns that ask for their tile's part of the panel that comes so many panels
+        after theirs."""
         if not isinstance(columns, PackedColumns):
             return columns
         code = self.code
         step = code.add(code.builder.udiv(code.int(columns.step), tiles), 1)
         part = code.mul(tile, code.mul(step, self.k))
-        stream = code.at(columns.address, code.add(self.b_panel, part))
+        following = code.mul(self.b_panel, panels)
+        stream = code.at(columns.address, code.add(following, part))
         return columns._replace(stream=stream, stream_step=step)
 
     def _tile(

@@ -2,13 +2,13 @@
 
 Rows of C that are no whole cache lines cannot be stored past the caches one by one. But where
 columns lie one after the other, those of every run of consecutive rows are a stretch of many lines.
-Tiles put the columns of a panel together on a stage in L1; as soon as all rows of a run are there,
-and some more tiles have been computed, so that no load waits for a store, they are sent off: whole
-lines past the caches.
+Tiles put the columns of a few panels together on a stage in L1; as soon as all rows of a run are
+there, and some more tiles have been computed, so that no load waits for a store, they are sent off:
+whole lines past the caches.
 
 Lines that a stretch has only a part of wait until the stretch before or behind it brings the rest:
-that of the next panel, or of the next run. Only where none does is a part stored by itself, through
-the caches (`gemm_parts.py`): a line is then read from memory.
+that of the next panels, or of the next run. Only where none does is a part stored by itself,
+through the caches (`gemm_parts.py`): a line is then read from memory.
 
 The stage is a ring of `GemmWord.C_HELD` runs, each [column][row], for all rows of some columns.
 
@@ -24,45 +24,58 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.builder import BYTE, POINTER, VOID, WORD, Code, Value
 from tensorop.jit.elements import Element
-from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, STAGE_LAG, GemmWord
+from tensorop.jit.gemm_abi import MOST_RUNS, STAGE_BYTES, GemmKernel, GemmWord, lag
 from tensorop.jit.gemm_parts import Parts
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot
 
 # Words of a stretch: where it begins in a run on the stage, where in C, and how long it is.
 AT, OFFSET, BYTES, STRETCH = range(4)
-# Words of the state: stretches of a run, the next run to be sent off, and its place on the stage.
-COUNT, RUN, PLACE, STATE = range(4)
-# Lines of a run that may wait: the one that it ends in, and the one that it begins in.
+# Words of the state: stretches of a run, the next run to be sent off, and its place on the stage;
+# the number of the first stretch among those of all columns, that of the last, and where that ends.
+COUNT, RUN, PLACE, FIRST, LAST, END, STATE = range(7)
+# Lines of a stretch that may wait: the one that it ends in, and the one that it begins in. Those of
+# so many stretches of a run have places of their own.
 ENDS, BEGINS, EACH = range(3)
+STRETCHES = 2
+EACH_RUN = STRETCHES * EACH
 
 
 class Stage:
-    """The stage of a kernel, and which of its runs have been sent off."""
+    """The stage of a kernel, and which of its runs have been sent off.
 
-    def __init__(self, code: Code, element: Element, columns: int, column_table: Value) -> None:
+    first: of the columns on the stage the one that a tile begins with.
+    """
+
+    def __init__(
+        self, code: Code, element: Element, kernel: GemmKernel, column_table: Value
+    ) -> None:
         self.code, self.column_table = code, column_table
+        self.lag, columns = lag(kernel.panels), kernel.panels * kernel.columns
+        self.first: Value | int = 0
         # Lines are read that reach past both ends.
         self.address = code.at(code.stack(BYTE, STAGE_BYTES + 2 * LINE), LINE)
         self.stretches = code.stack(WORD, columns * STRETCH)
         self.state = code.stack(WORD, STATE)
-        self.lines = code.stack(BYTE, (MOST_RUNS + 1) * EACH * LINE)
-        self.waiting = code.stack(WORD, (MOST_RUNS + 1) * EACH)
+        self.lines = code.stack(BYTE, (MOST_RUNS + 1) * EACH_RUN * LINE)
+        self.waiting = code.stack(WORD, (MOST_RUNS + 1) * EACH_RUN)
         self.leaving = code.stack(BYTE, Parts.BYTES)
         self.rows = code.word(code.descriptor, GemmWord.C_RUN)
         self.run_bytes = code.mul(self.rows, element.size)
         self.start = code.word(code.frame, Frame.START + AxisSlot.M)
-        self.first = self._runs(self.start)
+        self.first_run = self._runs(self.start)
         stop = code.add(self.start, code.word(code.frame, Frame.SIZE + AxisSlot.M))
         self.stop = self._runs(stop)
         self.parts = Parts(code, element)
         self.sending = _Sending(code, element, columns, self.parts)
 
     def clear(self) -> None:
-        """Before the first panel: no line waits."""
+        """Before the first columns: no line waits."""
         code = self.code
-        with code.loop(code.mul(self._count(), EACH)) as i:
+        with code.loop(code.mul(self._count(), EACH_RUN)) as i:
             code.set_word(self.waiting, i, 0)
+        for word in (LAST, END):
+            code.set_word(self.state, word, 0)
         self.parts.clear(code, self.leaving)
 
     def begin(self, column: Value, columns: Value) -> None:
@@ -89,18 +102,26 @@ class Stage:
             more = code.builder.select(follows, code.int(0), code.int(1))
             carried.update([code.add(count, more), code.add(offset, self.run_bytes)])
         held = code.word(code.descriptor, GemmWord.C_HELD)
-        code.set_word(self.state, COUNT, carried.values[0])
-        code.set_word(self.state, RUN, self.first)
-        code.set_word(self.state, PLACE, code.builder.urem(self.first, held))
+        count, end = carried.values
+        goes_on = code.equal(code.word(table, 0), code.word(self.state, END))
+        before = code.word(self.state, LAST)
+        first = code.builder.select(goes_on, before, code.add(before, 1))
+        last = code.sub(code.add(first, count), 1)
+        for word, value in ((COUNT, count), (FIRST, first), (LAST, last), (END, end)):
+            code.set_word(self.state, word, value)
+        code.set_word(self.state, RUN, self.first_run)
+        code.set_word(self.state, PLACE, code.builder.urem(self.first_run, held))
 
     def column(self, n: int) -> Value:
-        """Where the n-th of the columns begins in every run."""
-        return self.code.at(self.address, self.code.mul(self.run_bytes, n))
+        """Where the n-th column of a tile begins in every run."""
+        return self.code.at(
+            self.address, self.code.mul(self.run_bytes, self.code.add(self.first, n))
+        )
 
     def send(self, row: Value, rows: int) -> None:
-        """A tile of some rows is there, from one on that is counted from the block's first: send
-        off the runs that were complete some tiles ago."""
-        before = self.code.max(0, self.code.sub(row, (STAGE_LAG - 1) * rows))
+        """The tiles of some rows are there, from one on that is counted from the block's first:
+        send off the runs that were complete some tiles ago."""
+        before = self.code.max(0, self.code.sub(row, (self.lag - 1) * rows))
         self._send(self._runs(self.code.add(self.start, before)))
 
     def end(self) -> None:
@@ -108,16 +129,16 @@ class Stage:
         self._send(self.stop)
 
     def flush(self) -> None:
-        """After the last panel: store the lines that wait."""
+        """After the last columns: store the lines that wait."""
         code = self.code
-        with code.loop(code.mul(self._count(), EACH)) as slot:
+        with code.loop(code.mul(self._count(), EACH_RUN)) as slot:
             line = code.at(self.lines, code.mul(slot, LINE))
             self.parts.leave(code, self.leaving, line, code.word(self.waiting, slot))
         self.parts.end(code, self.leaving)
 
     def _count(self) -> Value:
         """Runs of the block, and one that none of its own precedes."""
-        return self.code.add(self.code.sub(self.stop, self.first), 1)
+        return self.code.add(self.code.sub(self.stop, self.first_run), 1)
 
     def _runs(self, row: Value) -> Value:
         return self.code.builder.udiv(row, self.rows)
@@ -125,7 +146,7 @@ class Stage:
     def _send(self, stop: Value) -> None:
         code = self.code
         memory = self.address, self.stretches, self.state, self.lines, self.waiting, self.leaving
-        arguments = [code.descriptor, code.frame, *memory, self.first, stop]
+        arguments = [code.descriptor, code.frame, *memory, self.first_run, stop]
         code.call(self.sending.name, VOID, arguments)
 
 
@@ -133,9 +154,9 @@ class _Sending:
     """Generator of the function that sends off runs.
 
     `send(descriptor, frame, stage, stretches, state, lines, waiting, leaving, block, stop)`: the
-    runs up to before `stop`; `block`: the first run of the block. Slot EACH * r + ENDS of `lines`
-    is for the line that run r ends in, slot EACH * r + BEGINS for the one that it begins in.
-    `waiting` has the limits of these parts, 0 for none (see `Parts`).
+    runs up to before `stop`; `block`: the first run of the block. From slot EACH_RUN * r of `lines`
+    on are those of the stretches of run r. `waiting` has the limits of these parts, 0 for
+    none (see `Parts`).
     """
 
     TYPE = ir.FunctionType(VOID, [POINTER] * 8 + [WORD] * 2)
@@ -156,7 +177,7 @@ class _Sending:
         table = code.pointer(code.descriptor, GemmWord.C_M_TABLE)
         rows, held = (code.word(code.descriptor, w) for w in (GemmWord.C_RUN, GemmWord.C_HELD))
         run_bytes = code.mul(rows, self.columns * self.element.size)
-        count, first, place = (code.word(state, i) for i in (COUNT, RUN, PLACE))
+        count, first, place, number = (code.word(state, i) for i in (COUNT, RUN, PLACE, FIRST))
         with code.reduce(stop, [place], start=first) as carried:
             (place,), run = carried.values, carried.index
             source = code.at(stage, code.mul(place, run_bytes))
@@ -164,7 +185,8 @@ class _Sending:
             with code.loop(count) as i:
                 stretch = code.at(stretches, code.mul(i, STRETCH * WORD_BYTES))
                 at, offset, length = (code.word(stretch, word) for word in (AT, OFFSET, BYTES))
-                here = code.mul(code.sub(run, block), EACH)
+                slot = code.builder.and_(code.add(number, i), code.int(STRETCHES - 1))
+                here = code.add(code.mul(code.sub(run, block), EACH_RUN), code.mul(slot, EACH))
                 self._stretch(code.at(source, at), code.at(target, offset), length, here)
             after = code.add(place, 1)
             wraps = code.equal(after, held)
@@ -190,12 +212,12 @@ class _Sending:
             self._end(code.at(source, lines), code.add(address, length), tail, here)
 
     def _begin(self, source: Value, address: Value, head: Value, here: Value) -> None:
-        """The rest of a line that waits: where this run ended in the panel before, or where the run
+        """The rest of a line that waits: where this run ended in panels before, or where the run
         before has just ended; or it waits for one of them."""
         code = self.code
         begun = code.sub(LINE, head)
         number = self.whole.load(code.at(source, code.sub(0, begun)))
-        before = code.max(code.sub(here, EACH), 0)
+        before = code.max(code.sub(here, EACH_RUN), 0)
         own, before = (code.add(run, ENDS) for run in (here, before))
         same = code.equal(code.word(self.waiting, own), address)
         slot = code.builder.select(same, own, before)
@@ -208,9 +230,9 @@ class _Sending:
                 self._wait(number, code.add(here, BEGINS), code.sub(0, address))
 
     def _end(self, source: Value, end: Value, tail: Value, here: Value) -> None:
-        """What is before the rest of a line that waits, where the next run began in a panel before;
-        or it waits for the next panel, or the next run."""
-        code, following = self.code, self.code.add(here, EACH + BEGINS)
+        """What is before the rest of a line that waits, where the next run began in panels before;
+        or it waits for the next panels, or the next run."""
+        code, following = self.code, self.code.add(here, EACH_RUN + BEGINS)
         number = self.whole.load(source)
         waits = code.equal(code.word(self.waiting, following), code.sub(0, end))
         with code.either(waits) as (then, otherwise):

@@ -64,6 +64,7 @@ from tensorop.optimizer.orient import (
 from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.past import (
     KEEPS_UP,
+    Units,
     are_joined,
     by_stage,
     in_lines,
@@ -230,7 +231,7 @@ def blocked(
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
     if stored.units is not None:
-        blocks, parts = _in_units(blocks, parts, m, *stored.units)
+        blocks, parts = _in_units(blocks, parts, m, stored.units)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -246,6 +247,7 @@ def blocked(
         piece=stored.piece,
         near=stored.piece > 0 and bytes_of(op, op.out) <= machine.l2,
         matrices=matrices,
+        panels=1 if stored.units is None or inputs else stored.units.panels,
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K"))
     pack0 = Pack(IN0, "M", rows, "K", ask0, not ask0 and is_far(op, IN0, machine))
@@ -352,7 +354,7 @@ class _Stored(NamedTuple):
     past: bool
     rows: Axis
     piece: int = 0
-    units: tuple[int, int] | None = None
+    units: Units | None = None
     joined: bool = False
 
 
@@ -387,19 +389,19 @@ def _stored(
     if turned is not None:
         return _Stored("runs", past, turned, joined=joined)
     units = whole_runs(op, (m, n), tile, blocks.mc, machine) if whole else None
-    if units is not None and _evenness(tabled_part(m).size, units[0], sharing) >= STAGED:
+    if units is not None and _evenness(tabled_part(m).size, units.rows, sharing) >= STAGED:
         return _Stored("staged", False, m, units=units)
     return _Stored(how, past, m)
 
 
 def _in_units(
-    blocks: Blocks, parts: tuple[int, int], m: int, unit: int, most: int
+    blocks: Blocks, parts: tuple[int, int], m: int, units: Units
 ) -> tuple[Blocks, tuple[int, int]]:
-    """Blocks and parts of M that are multiples of some rows, blocks of at most so many: perhaps
-    longer ones than the walk through out, or turns of packing, would have them."""
-    part = min(m, ceiling(parts[0], unit) * unit)
-    longest = min(blocks.mc, most)
-    mc = part if part <= longest else balanced(part, longest, unit)
+    """Blocks and parts of M that consist of units: blocks are perhaps longer than the walk through
+    out, or turns of packing, would have them."""
+    part = min(m, ceiling(parts[0], units.rows) * units.rows)
+    longest = min(blocks.mc, units.most)
+    mc = part if part <= longest else balanced(part, longest, units.rows)
     return blocks._replace(mc=mc), (part, parts[1])
 
 

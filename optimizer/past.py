@@ -11,14 +11,24 @@ from math import lcm
 
 from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
-from tensorop.jit.gemm_abi import MOST_RUNS, fits_stage, stores_stretches
+from tensorop.jit.gemm_abi import MOST_RUNS, panels_on_stage, stores_stretches
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.window import are_alike, tabled_part, windows
 from tensorop.schedule import Axis
+from tensorop.tuples import NamedTuple
 
 KEEPS_UP = 72  # terms of a sum in whose time a line is read, and written
+
+
+class Units(NamedTuple):
+    """Of what blocks by way of a stage consist: multiples of so many `rows`, whole runs and whole
+    tiles, at most `most`; `panels` of columns that the stage has together."""
+
+    rows: int
+    most: int
+    panels: int
 
 
 def tiles_leave_caches(op: TensorOp, m: Axis, rows: int, machine: Machine) -> bool:
@@ -68,12 +78,11 @@ def in_lines(op: TensorOp, m: Axis, machine: Machine, *, joined: bool) -> Axis |
 
 def whole_runs(
     op: TensorOp, sides: tuple[Axis, Axis], tile: Tile, longest: int, machine: Machine
-) -> tuple[int, int] | None:
-    """Of how many rows blocks are a multiple, whole runs and whole tiles, and how many they have at
-    most, where tiles reach out by way of a stage (`jit/gemm_stage.py`). None where they do not: out
-    stays in the caches; its runs are shorter than a line, or so long that a stage or a block cannot
-    hold them; sums are so long that memory keeps up with them; or the columns of a tile do not lie
-    side by side.
+) -> Units | None:
+    """Of what blocks consist where tiles reach out by way of a stage (`jit/gemm_stage.py`). None
+    where they do not: out stays in the caches; its runs are shorter than a line, or so long that a
+    stage or a block cannot hold them; sums are so long that memory keeps up with them; or the
+    columns of a tile do not lie side by side.
 
     Parameters
     ----------
@@ -91,8 +100,9 @@ def whole_runs(
     beside = min(n.even_run(op.out, run), tile.columns)
     stretches = beside * run_bytes >= LONG_ROW
     whole = not any(block % run for block in windows(m))
-    fits = fits_stage(run, rows, tile.columns, size) and min(unit, m.size) <= min(longest, most)
-    return (unit, most) if stretches and whole and fits else None
+    panels = panels_on_stage(run, rows, tile.columns, size)
+    fits = panels and min(unit, m.size) <= min(longest, most)
+    return Units(unit, most, panels) if stretches and whole and fits else None
 
 
 def by_stage(op: TensorOp, run: int, machine: Machine) -> bool:

@@ -18,7 +18,7 @@ from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, DotsKernel, ItemsKernel
 from tensorop.jit.copy_abi import CopyKernel
-from tensorop.jit.gemm_abi import MOST_RUNS, GemmKernel, GemmWord, fits_stage, runs_held
+from tensorop.jit.gemm_abi import MOST_RUNS, GemmKernel, GemmWord, panels_on_stage, runs_held
 from tensorop.jit.image import REFERENCE, Image
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
@@ -313,7 +313,9 @@ class _Binder(StagedWords):
                 offsets, rows = self._offsets(m, out), kernel.rows(self.target)
                 in_out = two_runs(filled_up(offsets, rows), size, lanes)
                 words[d.C_M_RUNS] = self.image.keep(in_out)
-                staged = on_stage(len(offsets), run, held, kernel.columns, rows) * size
+                staged = (
+                    on_stage(len(offsets), run, held, kernel.panels * kernel.columns, rows) * size
+                )
                 words[d.C_M_STAGED] = self.image.keep(two_runs(staged, size, lanes))
                 words[d.C_RUN], words[d.C_HELD] = run, held
         if kernel.asks:
@@ -354,9 +356,10 @@ class _Binder(StagedWords):
         blocks = [s.block for s in around if s.axis == m and not s.anew and s.block < total]
         whole = total % run == 0 and not any(block % lcm(run, rows) for block in blocks)
         few = min([total, *blocks]) <= MOST_RUNS * run
-        if not (whole and few and fits_stage(run, rows, kernel.columns, self._element(out).size)):
+        holds = panels_on_stage(run, rows, kernel.columns, self._element(out).size)
+        if not (whole and few and kernel.panels <= holds):
             raise ValueError(f"blocks of {blocks} rows, in runs of {run}, do not fit a stage")
-        return run, runs_held(run, rows)
+        return run, runs_held(run, rows, kernel.panels)
 
     def _ahead_words(self, call: Call) -> Words:
         """The records of what is asked for ahead (`jit/gemm_ahead.py`), one after the other."""

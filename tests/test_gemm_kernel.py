@@ -19,12 +19,13 @@ from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import (
     BYTES,
+    MOST_PANELS,
     GemmKernel,
     GemmWord,
-    fits_stage,
     masks_rows,
     masks_stores,
     multiplies,
+    panels_on_stage,
     runs_held,
     stores_pieces,
     stores_stretches,
@@ -230,8 +231,9 @@ class Call:
                 runs = two_runs(offsets * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_RUNS] = self._keep(runs)
             if staged:
-                held = runs_held(case.run, self.mr)
-                places = on_stage(rows, case.run, held, self.nr, self.mr)
+                held = runs_held(case.run, self.mr, self.kernel.panels)
+                together = self.kernel.panels * self.nr
+                places = on_stage(rows, case.run, held, together, self.mr)
                 runs = two_runs(places * size, size, self.kernel.lanes(self.target))
                 self.words[d.C_M_STAGED] = self._keep(runs)
                 self.words[d.C_RUN], self.words[d.C_HELD] = case.run, held
@@ -519,27 +521,29 @@ def test_turned_output_past_the_caches(
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("lines_from", [0, 16, 40])
-def test_output_by_way_of_a_stage(dtype: str, lines_from: int, target: Target) -> None:
-    """Lines that stretches share are completed by the next panel, by the next run, by an earlier
-    one that waits, or not at all."""
+@pytest.mark.parametrize("panels", [1, 2, 4])
+def test_output_by_way_of_a_stage(dtype: str, lines_from: int, panels: int, target: Target) -> None:
+    """Lines that stretches share are completed by the next panels, by the next run, by an earlier
+    one that waits, or not at all; panels may be left over."""
     tile = tiles(target, element(dtype))[0]
     if not stores_stretches(dtype, target):
         with pytest.raises(ValueError, match="no "):
             generate(GemmKernel(dtype, *tile, store="staged"), target)
         return
-    kernel = GemmKernel(dtype, *tile, store="staged")
+    kernel = GemmKernel(dtype, *tile, store="staged", panels=panels)
     lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
     ways = ({}, {"first": False}, {"alpha": 2.0}, {"beta": 3.0}, {})
     seeds = product((lanes, lanes + 4, mr - 4, mr + 4), (1, 5, nr, 2 * nr + 4), (0, 3), ways)
-    assert fits_stage(mr - 4, mr, nr, element(dtype).size)
+    assert panels_on_stage(lanes, mr, nr, element(dtype).size) == MOST_PANELS
     for seed, (run, beside, gap, way) in enumerate(seeds):
         unit = lcm(run, mr) // mr if seed % 3 else 0
+        columns = nr * (panels + seed % 3) + seed % (nr + 1)
         case = Case(
-            run * (1 + seed % 7), 2 * nr + seed % (nr + 1), 1 + 5 * seed % 31, run=run,
+            run * (1 + seed % 7), columns, 1 + 5 * seed % 31, run=run,
             lines_from=lines_from, at_end=False, beside=beside, gap=gap, start=(unit, seed % 2),
             **way,  # type: ignore[arg-type]
         )  # fmt: skip
-        if fits_stage(run, mr, nr, element(dtype).size):
+        if panels <= panels_on_stage(run, mr, nr, element(dtype).size):
             Call(kernel, target, case, seed).check()
 
 
