@@ -1,7 +1,7 @@
 """A few channels in registers: beside one another, element by element, or each in a vector.
 
-An even number of channels is halved: what stands at even and at odd places is put together, or
-taken apart, alone. An odd number is merged vector by vector.
+They are taken apart, and put together, by one prime factor of their number after the other: first
+what stands at even and at odd places, say, then each of these alone.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ def part(code: Code, vectors: Sequence[Value]) -> list[Value]:
     n, lanes = len(vectors), vectors[0].type.count
     if n == 1:
         return list(vectors)
-    if n % 2:
-        return [_picked(code, vectors, [i * n + c for i in range(lanes)]) for c in range(n)]
-    pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
-    halves = [
-        part(code, [_shuffle(code, *pair, range(odd, 2 * lanes, 2)) for pair in pairs])
-        for odd in (0, 1)
+    p = _factor(n)
+    groups = [vectors[first : first + p] for first in range(0, n, p)]
+    classes = [
+        part(code, [_picked(code, group, [i * p + c for i in range(lanes)]) for group in groups])
+        for c in range(p)
     ]
-    return [channel for pair in zip(*halves, strict=True) for channel in pair]
+    return [channel for each in zip(*classes, strict=True) for channel in each]
 
 
 def join(code: Code, channels: Sequence[Value]) -> list[Value]:
@@ -33,16 +32,19 @@ def join(code: Code, channels: Sequence[Value]) -> list[Value]:
     n, lanes = len(channels), channels[0].type.count
     if n == 1:
         return list(channels)
-    if n % 2:
-        spots = [(i % n) * lanes + i // n for i in range(n * lanes)]
-        return [_picked(code, channels, spots[i * lanes : (i + 1) * lanes]) for i in range(n)]
-    half = lanes // 2
-    joined = []
-    for pair in zip(join(code, channels[::2]), join(code, channels[1::2]), strict=True):
-        for first in (0, half):
-            turns = [i + side for i in range(first, first + half) for side in (0, lanes)]
-            joined.append(_shuffle(code, *pair, turns))
-    return joined
+    p = _factor(n)
+    spots = [(i % p) * lanes + i // p for i in range(p * lanes)]
+    classes = [join(code, channels[c::p]) for c in range(p)]
+    return [
+        _picked(code, group, spots[first : first + lanes])
+        for group in zip(*classes, strict=True)
+        for first in range(0, p * lanes, lanes)
+    ]
+
+
+def _factor(n: int) -> int:
+    """The smallest prime factor."""
+    return next(p for p in range(2, n + 1) if n % p == 0)
 
 
 def _picked(code: Code, vectors: Sequence[Value], spots: Sequence[int]) -> Value:

@@ -17,20 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic
-from tensorop.jit.builder import BYTE, INT32, WORD, Code, Value
+from tensorop.jit.builder import BYTE, WORD, Code, Value
 from tensorop.jit.copy_abi import CopyDescriptor, band_columns
 from tensorop.jit.copy_across import Across
-from tensorop.jit.instructions import vector_type
+from tensorop.jit.line_pairs import LinePairs
 from tensorop.jit.lines import LINE
 from tensorop.jit.mover import Mover
 from tensorop.tuples import NamedTuple
 
 AHEAD = 32  # rows further down, at least, that are asked for; half as far for the second time
-PICKS = {1: (BYTE, "qi"), 2: (ir.IntType(16), "hi"), 4: (INT32, "d")}  # by their bytes
 
 
 class _Columns(NamedTuple):
@@ -223,12 +220,7 @@ class _Waiting:
     def __init__(self, code: Code, vector: Arithmetic, lanes: int, strips: int) -> None:
         self.code, self.type, self.lanes = code, vector.type, lanes
         self.memory = code.stack(BYTE, strips * lanes * LINE)
-        self.size = min(max(PICKS), vector.element.size)
-        kind, self.name = PICKS[self.size]
-        self.parts = vector_type(kind, LINE // self.size)
-        self.order = code.stack(BYTE, 2 * LINE)
-        for i in range(2 * LINE // self.size):
-            code.store(kind(i), code.at(self.order, i * self.size), self.size)
+        self.pairs = LinePairs(code, vector)
 
     def slots(self, strip: _Strip) -> list[Value]:
         """Where the columns of a strip wait."""
@@ -237,12 +229,7 @@ class _Waiting:
 
     def completed(self, slot: Value, value: Value, missing: Value) -> Value:
         """The line that is complete with the first `missing` bytes of a value."""
-        code, cast = self.code, self.code.builder.bitcast
-        order = code.load(code.at(self.order, missing), self.parts, self.size)
-        kept = code.load(slot, self.parts, LINE)
-        name = f"llvm.x86.avx512.vpermi2var.{self.name}.{8 * LINE}"
-        line = code.intrinsic(name, self.parts, [kept, order, cast(value, self.parts)])
-        return cast(line, self.type)
+        return self.pairs.completed(self.code.load(slot, self.type, LINE), missing, value)
 
 
 class _Ask:

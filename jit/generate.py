@@ -18,6 +18,7 @@ _GENERATORS = {
     "GemmKernel": "gemm",
     "InterleaveKernel": "interleave",
     "ItemsKernel": "items",
+    "PlanarKernel": "planar",
     "ReorderKernel": "reorder",
     "StreamKernel": "stream_loops",
     "TinyKernel": "tiny",

@@ -18,6 +18,7 @@ from tensorop.optimizer.gathered import gathered_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.planar import planar_of
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.tuples import NamedTuple
 
@@ -112,9 +113,11 @@ def regimes(op: TensorOp, machine: Machine) -> tuple[str, ...]:
     along_lanes = ("batch",) if as_batch(op) is not None else ()
     in_items = ("items",) if items_of(op, machine) is not None else ()
     in_code = ("tiny",) if tiny_of(op, machine) is not None else ()
+    in_lanes = ("planar",) if planar_of(op, machine) is not None else ()
     along_rows = ("dots",) if dots_of(op, machine) is not None else ()
     in_place = ("gathered",) if gathered_of(op, machine) is not None else ()
-    return ("stream", "nest", "blocked", *along_lanes, *in_items, *in_code, *in_place, *along_rows)
+    found = (*along_lanes, *in_items, *in_code, *in_lanes, *in_place, *along_rows)
+    return ("stream", "nest", "blocked", *found)
 
 
 def check(op: TensorOp, choice: Choice, machine: Machine) -> None:

@@ -18,6 +18,7 @@ from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
+from tensorop.jit.planar_abi import shuffles
 from tensorop.optimizer.ahead import is_slow, read_ahead
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import has_tile
@@ -37,7 +38,16 @@ from tensorop.optimizer.orient import (
     vectors_along_n,
 )
 from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
-from tensorop.optimizer.prices import BESIDE, PANELS, PRODUCT, SPREAD, STORED, SUMMED, VECTOR
+from tensorop.optimizer.planar import Planar
+from tensorop.optimizer.prices import (
+    BESIDE,
+    PANELS,
+    PRODUCT,
+    SPREAD,
+    STORED,
+    SUMMED,
+    VECTOR,
+)
 from tensorop.optimizer.stream_cost import CALL, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
@@ -85,6 +95,8 @@ STORED_WHOLE = 1.0  # a vector of it
 FACTOR = 0.25  # an element of a product that is all straight-line code; RESULT: a vector of its
 RESULT = 0.5
 GATHER = 1.0  # an element of a vector of the batch whose elements are apart
+PASSED = 1.0  # a vector that is loaded or stored once; SHUFFLED: put together of two
+SHUFFLED = 0.6
 MOVED = 0.09  # a byte that a permuting copy moves
 READ_RUN = 0.6  # to begin a run of the source, WRITTEN_RUN of the target
 WRITTEN_RUN = 1.6
@@ -337,6 +349,15 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
     sums, factors = kernel.n * vectors, kernel.n * kernel.k
     each = sums * kernel.k * PRODUCT + (factors + kernel.k * vectors) * FACTOR + sums * RESULT
     work = op.size_of(DimType.C) * each
+    memory = _item_memory(op, machine)
+    return max(work, memory) + BESIDE * min(work, memory)
+
+
+def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
+    """Batches of products of records that are taken apart in registers."""
+    kernel, lanes = planar.kernel, machine.lanes(op.dtype)
+    moved = sum([n * PASSED + shuffles(n) * SHUFFLED for n in kernel.records])
+    work = op.size_of(DimType.C) / lanes * (moved + kernel.products * PRODUCT)
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 

@@ -8,6 +8,7 @@
         batch        many small products, vectors along the batch (batch.py)
         items        the same, one after the other (items.py)
         tiny         the same, so small that each is straight-line code (tiny.py)
+        planar       products of short records, taken apart in registers (planar.py)
         gathered     small products whose operands lie anywhere (gathered.py)
         dots         products of few rows that lie along the sum (dots.py)
         stream       products in which nothing is used twice: vectors over rows, in loops
@@ -40,6 +41,7 @@ from tensorop.optimizer.orient import exchange, orient
 from tensorop.optimizer.parallelise import even_count, parallelise
 from tensorop.optimizer.permute import permute, staged
 from tensorop.optimizer.permute_digits import permute_digits
+from tensorop.optimizer.planar import planar_of, planar_products
 from tensorop.optimizer.regime import Regime, choose_alike
 from tensorop.optimizer.reorder import reorder, reordered_of
 from tensorop.optimizer.result import Passes
@@ -152,6 +154,8 @@ def _scheduled(
         return batched(op, machine, threads)
     if regime.name == "tiny" and (tiny := tiny_of(op, machine)) is not None:
         return tiny_products(tiny, machine, threads)
+    if regime.name == "planar" and (planar := planar_of(op, machine)) is not None:
+        return planar_products(op, planar, machine, threads)
     if regime.name == "gathered" and (small := gathered_of(op, machine)) is not None:
         return touched(gathering(small, threads), machine)
     if regime.name == "dots" and (dots := dots_of(op, machine)) is not None:

@@ -16,6 +16,7 @@ from tensorop.optimizer.cost import (
     dots_cycles,
     gathered_cycles,
     items_cycles,
+    planar_cycles,
     product_cycles,
     tiny_cycles,
 )
@@ -27,11 +28,13 @@ from tensorop.optimizer.interleave import channels_of
 from tensorop.optimizer.items import items_of
 from tensorop.optimizer.lanes import as_batch
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.planar import planar_of
 from tensorop.optimizer.reorder import reordered_of
 from tensorop.optimizer.stand_in import stand_in
 from tensorop.optimizer.straight import straight_cycles, work_cycles
 from tensorop.optimizer.tiny import tiny_of
 from tensorop.optimizer.transfer import L3, MEMORY, bytes_of, level_of
+from tensorop.optimizer.vectors import least_stream_cycles
 from tensorop.tuples import NamedTuple
 
 STRAIGHT = 0.6  # of the cycles of another way that loops straight from the operands stay under,
@@ -40,6 +43,7 @@ APPLIED = 1.55  # times as long as vectors along its batch may a product with a 
 MATRIX = 16  # estimated that takes less; elements of such a matrix at least
 FEW_TIMES = 6  # that vectors are read again from the caches
 SIDE_BY_SIDE = 32  # vectors, one for each step of a sum, that are read so at most
+SHORT_RECORDS = "records are short, and lie end to end: vectors hold an element of many"
 EVERYWHERE = frozenset({"blocked", "nest", "stream"})  # ways for products of whatever sizes
 
 
@@ -89,6 +93,10 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     if narrows(op) and not (alike and min(m, n) == 1):
         return Regime("blocked", "an instruction multiplies groups of steps of K")
     if min(m, n) == 1 or k == 1:
+        if (planar := planar_of(op, machine)) is not None:
+            cycles = planar_cycles(planar, op, machine)
+            if cycles < least_stream_cycles(op, machine):
+                return Regime("planar", SHORT_RECORDS, cycles)
         return Regime("stream", "no matrix product: nothing is used twice")
     along = as_batch(op)
     large, best = _large_and_best(op, machine)
@@ -177,6 +185,8 @@ def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regim
     if (tiny := tiny_of(op, machine)) is not None:
         why = "matrices are tiny, and lie end to end"
         found.append(Regime("tiny", why, tiny_cycles(tiny, machine)))
+    if (planar := planar_of(op, machine)) is not None:
+        found.append(Regime("planar", SHORT_RECORDS, planar_cycles(planar, op, machine)))
     return found
 
 

@@ -23,6 +23,7 @@ from tensorop.jit.image import REFERENCE, Image
 from tensorop.jit.interleave_abi import InterleaveKernel, InterleaveWord
 from tensorop.jit.kernel import Kernel
 from tensorop.jit.lines import LINE
+from tensorop.jit.planar_abi import PlanarKernel
 from tensorop.jit.reorder_abi import ReorderKernel
 from tensorop.jit.slots import AxisSlot, NodeKind, Slot
 from tensorop.jit.stream import StreamDescriptor
@@ -268,7 +269,7 @@ class _Binder(StagedWords):
             return self._touch_words(call)
         if isinstance(call.kernel, InterleaveKernel):
             return self._interleave_words(call)
-        if isinstance(call.kernel, ReorderKernel):
+        if isinstance(call.kernel, (PlanarKernel, ReorderKernel)):
             return np.array([self._slot(tensor) for tensor in call.tensors], np.int64)
         return self._stream_words(call)
 

@@ -1,0 +1,190 @@
+"""Products of records that lie end to end: the kernels between guard pages against numpy, what
+fits them, and whole schedules."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.ir import DimType, ExecType
+from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.library import kernel_address
+from tensorop.jit.planar_abi import PlanarKernel, RecordDim
+from tensorop.jit.slots import AxisSlot, Slot
+from tensorop.jit.target import Target
+from tensorop.optimizer.machine import Machine, host_machine
+from tensorop.optimizer.planar import MANY, planar_of, planar_products
+from tensorop.schedule import Call, Loop
+from tests.stream_calls import TARGETS
+from tests.test_blocked import does_the_same
+from tests.test_gemm_kernel import CALL, guarded_bytes
+from tests.test_tiny import UPDATES, product
+
+Array = np.ndarray[Any, Any]
+# Two terms and a result, outermost first, of dimensions with these sizes.
+RECORDS = [
+    ("ab,b->a", {"a": 3, "b": 3}),
+    ("ab,bc->ac", {"a": 3, "b": 3, "c": 3}),
+    ("ba,bc->ca", {"a": 2, "b": 5, "c": 3}),
+    ("a,b->ab", {"a": 3, "b": 4}),
+    ("a,a->", {"a": 7}),
+    ("ab,ba->", {"a": 3, "b": 3}),
+    (",a->a", {"a": 9}),
+    ("abc,ca->b", {"a": 2, "b": 3, "c": 2}),
+]
+
+
+def kernel_of(spec: str, sizes: dict[str, int], dtype: str, past: bool) -> PlanarKernel:
+    terms = spec.replace("->", ",").split(",")
+
+    def step(label: str, term: str) -> int:
+        if label not in term:
+            return 0
+        return int(np.prod([sizes[x] for x in term[term.index(label) + 1 :]]))
+
+    steps = (RecordDim(sizes[x], *[step(x, term) for term in terms]) for x in sizes)
+    return PlanarKernel(dtype, tuple(steps), past)
+
+
+def check(
+    spec: str,
+    sizes: dict[str, int],
+    kernel: PlanarKernel,
+    target: Target,
+    x: int,
+    update: tuple[bool, float | None, float | None],
+    at_end: bool,
+) -> None:
+    """Small integers, whose sums are exact; out holds NaN where it is not read."""
+    rng, kind = np.random.default_rng([x, *sizes.values()]), np.dtype(kernel.dtype)
+    first, alpha, beta = update
+    arrays = []
+    for key, term in enumerate(spec.replace("->", ",").split(",")):
+        shape = (x, *[sizes[label] for label in term])
+        raw = guarded_bytes(int(np.prod(shape)) * kind.itemsize, key, at_end)
+        arrays.append(raw.view(kind).reshape(shape))
+        arrays[-1][...] = rng.integers(-3, 4, shape)
+    in0, in1, out = arrays
+    if first and beta is None and kind.kind == "f":
+        out[...] = np.nan
+    left, right, result_labels = spec.replace("->", ",").split(",")
+    result = np.einsum(f"x{left},x{right}->x{result_labels}", in0, in1)
+    result = result * kind.type(1 if alpha is None else alpha)
+    if not first:
+        result = result + out
+    elif beta is not None:
+        result = result + kind.type(beta) * out
+    words, frame = np.zeros(3, np.int64), np.zeros(Frame.WORDS, np.int64)
+    call = np.zeros(CallRecord.WORDS, np.int64)
+    words[:] = slots = [Slot.IN0, Slot.IN1, Slot.OUT]
+    frame[slots] = [array.ctypes.data for array in arrays]
+    frame[Frame.SIZE + AxisSlot.X] = x
+    frame[Frame.FIRST], frame[Frame.CALL] = first, call.ctypes.data
+    for word, scalar in ((CallRecord.ALPHA, alpha), (CallRecord.BETA, beta)):
+        raw = np.array([0 if scalar is None else scalar], kind).view(np.uint8)
+        call[word : word + 1].view(np.uint8)[: raw.size] = raw
+    call[CallRecord.SCALES], call[CallRecord.READS_OUT] = alpha is not None, beta is not None
+    CALL(kernel_address(kernel, target))(words.ctypes.data, frame.ctypes.data)
+    np.testing.assert_array_equal(out, result, err_msg=f"{kernel.name} {x} {update}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+@pytest.mark.parametrize(("spec", "sizes"), RECORDS, ids=str)
+def test_kernel(spec: str, sizes: dict[str, int], dtype: str, target: Target) -> None:
+    """Fewer records than lanes, whole vectors, and some left over, which are computed again."""
+    for past in (False, target.shifts_lines(np.dtype(dtype).itemsize)):
+        kernel = kernel_of(spec, sizes, dtype, past)
+        for i, x in enumerate((1, 7, 16, 17, 32, 48, 61)):
+            check(spec, sizes, kernel, target, x, UPDATES[0], i % 2 == 0)
+            check(spec, sizes, kernel, target, x, UPDATES[0], i % 2 == 1)
+        for update, x in itertools.product(UPDATES, (5, 37)):
+            check(spec, sizes, kernel, target, x, update, True)
+
+
+def machine_with_lines() -> Machine:
+    machine = host_machine()
+    if not machine.target.free_masks or machine.target.vector_bytes < 64:
+        pytest.skip("vectors are no lines, or masks no registers")
+    return machine
+
+
+def test_what_fits() -> None:
+    machine = machine_with_lines()
+
+    def fits(*arguments: Any) -> bool:
+        return planar_of(product(*arguments), machine) is not None
+
+    assert fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"))
+    assert fits((3, 3, 3), 100, ("xmk", "xnk", "xnm"), "float32")
+    assert fits((3, 3, 1), 100, ("xm", "xn", "xnm"), "int64")
+    assert not fits((3, 3, 3), MANY - 1, ("xmk", "xnk", "xnm"))
+    assert not fits((3, 3, 3), 100, ("kmx", "xnk", "xnm"))
+    assert not fits((3, 3, 3), 100, ("mxk", "xnk", "xnm"))
+    assert not fits((4, 4, 4), 100, ("xmk", "xnk", "xnm"))  # too many registers
+    assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "complex64")
+    assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "int16")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_schedules(dtype: str, threads: int) -> None:
+    rng, past = np.random.default_rng(threads), 0
+    for i in range(30):
+        m, n, k = (int(rng.integers(2, 4)) for _ in range(3))
+        orders = (("xkm", "xnk", "xnm"), ("xmk", "xkn", "xmn"), ("xkm", "xkn", "xnm"))[i % 3]
+        op = product((m, n, k), int(rng.integers(MANY, 3000)), orders, dtype)
+        machine = machine_with_lines()._replace(l3=1 << (4 if i % 2 else 30))
+        planar = planar_of(op, machine)
+        assert planar is not None
+        schedule = planar_products(op, planar, machine, threads)
+        past += planar.kernel.past
+        steps = [step for _, step in schedule.steps()]
+        assert [s.kernel for s in steps if isinstance(s, Call)] == [planar.kernel]
+        shared = [s for s in steps if isinstance(s, Loop) and s.exec == ExecType.SHARED]
+        assert bool(shared) == (threads > 1)
+        assert op.of_type(DimType.C) == (planar.along,)
+        buffers = [rng.integers(-3, 4, op.reached(tensor)).astype(dtype) for tensor in range(3)]
+        does_the_same(op, schedule, buffers, threads)
+    assert past
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(
+    "spec",
+    ["nij,nj->ni", "nji,nj->ni", "ni,nj->nij", "ni,nj->nji", "ni,ni->n", "nij,nij->n",
+     "nij,nji->n", "n,nij->nij", "nij,njk->nik", "nji,njk->nki", "nijk,nkj->ni",
+     "mnij,mnj->mni", "mnij,nmj->mni"],
+)  # fmt: skip
+def test_points(spec: str, dtype: str) -> None:
+    """Also added to what is there, next to batches that are too few, and strided records."""
+    rng = np.random.default_rng(0)
+    for count, size in itertools.product((1, 63, 64, 65, 1000), (2, 3)):
+        sizes = dict.fromkeys("ijk", size) | {"n": count, "m": 2}
+        terms = spec.split("->")[0].split(",")
+        a, b = (
+            rng.integers(-9, 9, [sizes[label] for label in term]).astype(dtype) for term in terms
+        )
+        expected = np.einsum(spec, a, b)
+        np.testing.assert_array_equal(tensorop.einsum(spec, a, b), expected)
+        out = np.ones_like(expected)
+        tensorop.einsum(spec, a, b, out=out, alpha=2, beta=3)
+        np.testing.assert_array_equal(out, 2 * expected + 3)
+        wider = np.zeros((*a.shape[:-1], a.shape[-1] + 1), dtype)[..., :-1]
+        wider[...] = a
+        np.testing.assert_array_equal(tensorop.einsum(spec, wider, b), expected)
+
+
+def test_the_host_uses_them() -> None:
+    machine_with_lines()
+    for spec, *shapes in (
+        ("nij,nj->ni", (5000, 3, 3), (5000, 3)),
+        ("ni,nj->nij", (5000, 3), (5000, 3)),
+        ("nij,njk->nik", (5000, 2, 2), (5000, 2, 2)),
+    ):
+        plan = tensorop.compile(spec, *shapes, dtypes="float32")
+        assert "regime: planar" in plan.explain()
