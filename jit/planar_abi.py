@@ -11,7 +11,9 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 SPARE = 4  # registers beside the elements of all records
-MOST = 64  # multiply-adds of a record
+MOST = 144  # multiply-adds of a record
+BESIDE_LONG = 24  # elements of the other records where an input has more than registers hold
+LEAST_PIECE = 4  # elements of a long record that are taken apart together, or more
 
 
 class RecordDim(NamedTuple):
@@ -46,11 +48,42 @@ class PlanarKernel(NamedTuple):
         """Multiply-adds of a record."""
         return prod([d.size for d in self.dims])
 
+    def long(self, target: Target) -> int | None:
+        """The input whose records registers have no room for: they are taken apart in pieces."""
+        *inputs, _ = records = self.records
+        if sum(records) + SPARE <= target.registers:
+            return None
+        return max(range(2), key=inputs.__getitem__)
+
+    def piece(self, target: Target) -> int:
+        """Elements of long records that are taken apart together: a power of two."""
+        elements, piece = max(self.records[:2]), target.lanes(element(self.dtype).size)
+        while piece > elements:
+            piece //= 2
+        return piece
+
     def fits(self, target: Target) -> bool:
-        """Whether registers have room for all records, the code is not too long, and vectors are
-        lines, of which one shuffle puts any elements of two together."""
-        lines = target.picks(element(self.dtype).size) == LINE
-        return lines and self.products <= MOST and sum(self.records) + SPARE <= target.registers
+        """Whether registers have room for all records but pieces of one, the code is not too long,
+        and vectors are lines, of which one shuffle puts any elements of two together."""
+        if target.picks(element(self.dtype).size) != LINE or self.products > MOST:
+            return False
+        if self.long(target) is None:
+            return True
+        others = sum(self.records) - max(self.records[:2])
+        return self.piece(target) >= LEAST_PIECE and others <= BESIDE_LONG
+
+    def moves(self, target: Target) -> tuple[int, int]:
+        """Vectors that are loaded and stored for as many records as there are lanes, and shuffles
+        of two vectors."""
+        lanes, long = target.lanes(element(self.dtype).size), self.long(target)
+        whole = [n for tensor, n in enumerate(self.records) if tensor != long]
+        moved, shuffled = sum(whole), sum(map(shuffles, whole))
+        if long is not None:
+            piece = self.piece(target)
+            elements = -(-self.records[long] // piece) * piece
+            moved += elements * lanes // piece
+            shuffled += elements * (lanes // piece - 1 + piece.bit_length() - 1)
+        return moved, shuffled
 
     @property
     def name(self) -> str:

@@ -18,7 +18,6 @@ from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
-from tensorop.jit.planar_abi import shuffles
 from tensorop.optimizer.ahead import is_slow, read_ahead
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
 from tensorop.optimizer.digits import has_tile
@@ -356,8 +355,9 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
 def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
     """Batches of products of records that are taken apart in registers."""
     kernel, lanes = planar.kernel, machine.lanes(op.dtype)
-    moved = sum([n * PASSED + shuffles(n) * SHUFFLED for n in kernel.records])
-    work = op.size_of(DimType.C) / lanes * (moved + kernel.products * PRODUCT)
+    moved, shuffled = kernel.moves(machine.target)
+    each = moved * PASSED + shuffled * SHUFFLED + kernel.products * PRODUCT
+    work = op.size_of(DimType.C) / lanes * each
     memory = _item_memory(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 

@@ -35,6 +35,10 @@ RECORDS = [
     ("ab,ba->", {"a": 3, "b": 3}),
     (",a->a", {"a": 9}),
     ("abc,ca->b", {"a": 2, "b": 3, "c": 2}),
+    ("ab,b->a", {"a": 6, "b": 6}),
+    ("b,ba->a", {"b": 7, "a": 5}),
+    ("abc,bc->a", {"a": 4, "b": 3, "c": 3}),
+    ("ab,ab->", {"a": 12, "b": 12}),
 ]
 
 
@@ -125,7 +129,9 @@ def test_what_fits() -> None:
     assert not fits((3, 3, 3), MANY - 1, ("xmk", "xnk", "xnm"))
     assert not fits((3, 3, 3), 100, ("kmx", "xnk", "xnm"))
     assert not fits((3, 3, 3), 100, ("mxk", "xnk", "xnm"))
-    assert not fits((4, 4, 4), 100, ("xmk", "xnk", "xnm"))  # too many registers
+    assert fits((6, 1, 6), 100, ("xmk", "xkn", "xmn"), "float32")
+    assert not fits((4, 4, 4), 100, ("xmk", "xnk", "xnm"))  # two records are too long
+    assert not fits((13, 1, 12), 100, ("xmk", "xkn", "xmn"))  # too many products
     assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "complex64")
     assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "int16")
 
@@ -163,7 +169,7 @@ def test_schedules(dtype: str, threads: int) -> None:
 def test_points(spec: str, dtype: str) -> None:
     """Also added to what is there, next to batches that are too few, and strided records."""
     rng = np.random.default_rng(0)
-    for count, size in itertools.product((1, 63, 64, 65, 1000), (2, 3)):
+    for count, size in itertools.product((1, 63, 64, 65, 1000), (2, 3, 5)):
         sizes = dict.fromkeys("ijk", size) | {"n": count, "m": 2}
         terms = spec.split("->")[0].split(",")
         a, b = (
