@@ -1,6 +1,6 @@
-"""Products of records that lie end to end: as many at once as a vector has lanes.
+"""Products of records that lie end to end, and sums over them, a vector of records at a time.
 
-    for x, m, n:  out[x, m, n] = sum over k of in0[x, m, k] * in1[x, k, n]
+    for x, c, m, n:  out[x, c, m, n] = sum over k of in0[x, c, m, k] * in1[x, c, k, n]
 
 Points, 3x3 matrices, tensors of a mesh's elements: the records of a few neighbours are loaded as
 vectors, taken apart in registers (`channels.py`), so that a vector holds the same element of each,
@@ -11,14 +11,14 @@ than vectors are, records are done one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import WORD, Code, Value
+from tensorop.jit.builder import INT32, WORD, Code, Value
 from tensorop.jit.channels import join, part
 from tensorop.jit.elements import element
 from tensorop.jit.line_pairs import LinePairs
@@ -31,8 +31,8 @@ from tensorop.jit.transpose import transpose
 
 # The vectors of some elements of records, by their place in these.
 Elements = dict[int, Value]
-# Elements of the records of in0, in1 and out.
-Position = tuple[int, int, int]
+# Elements of the records of all tensors that belong together, that of out being the last.
+Position = tuple[int, ...]
 
 
 def generate(kernel: PlanarKernel, target: Target) -> ir.Module:
@@ -48,54 +48,56 @@ class _Planar:
         self.code = code = Code(target, kernel.name)
         kind = element(kernel.dtype)
         self.size, self.lanes = kind.size, target.lanes(kind.size)
-        self.vector = self.lanes * self.size
         self.of, self.one = Arithmetic(code, kind, self.lanes), Arithmetic(code, kind, 1)
         self.scalars, self.long = Scalars(code, kind), kernel.long(target)
+        self.piece = Arithmetic(code, kind, kernel.piece(target))
         self.tensors = [
-            code.pointer(code.frame, code.word(code.descriptor, tensor)) for tensor in range(3)
+            code.pointer(code.frame, code.word(code.descriptor, tensor))
+            for tensor in range(len(kernel.records))
         ]
 
     def generate(self) -> ir.Module:
         code = self.code
         x = code.word(code.frame, Frame.SIZE + AxisSlot.X)
-        with code.either(code.builder.or_(self.scalars.reads, code.less(x, self.lanes))) as (
-            one_by_one,
-            together,
-        ):
-            with one_by_one, code.loop(x) as record:
-                self._by_elements(self._places(record), self.kernel.dims)
-            with together:
-                (self._vectors_past if self.kernel.past else self._vectors)(x)
+        whole = code.sub(x, 1) if self.kernel.reaches_on else x
+        alone = code.builder.or_(self.scalars.reads, code.less(whole, self.lanes))
+        with code.when(code.builder.not_(alone)):
+            (self._vectors_past if self.kernel.past else self._vectors)(whole)
+        with code.loop(x, start=code.builder.select(alone, code.int(0), whole)) as record:
+            self._by_elements(self._places(record), self.kernel.dims)
         return code.finish()
 
-    def _vectors(self, x: Value) -> None:
-        code = self.code
-        with code.loop(x, step=self.lanes) as index:
-            first = code.min(index, code.sub(x, self.lanes))
-            self._store(first, self._records(first))
+    def _vectors(self, count: Value) -> None:
+        code, out = self.code, self.kernel.inputs.stop
+        with code.loop(count, step=self.lanes) as index:
+            first = code.min(index, code.sub(count, self.lanes))
+            if self.long == out:
+                self._in_pieces(first)
+            else:
+                self._store(first, self._records(first))
 
-    def _vectors_past(self, x: Value) -> None:
+    def _vectors_past(self, count: Value) -> None:
         """Whole lines past the caches, wherever out begins in one: what a vector has of the line
         that it does not complete is completed by the next one. The first and the last vectors are
         stored as they are, and so is what the last of those between them have left."""
         code, of = self.code, self.of
         pairs = LinePairs(code, of)
-        missing = code.within_line(code.sub(0, code.builder.ptrtoint(self.tensors[2], WORD)))
-        last = code.sub(x, self.lanes)
-        with code.reduce(x, [of.zero[0]], step=self.lanes) as carried:
+        missing = code.within_line(code.sub(0, code.builder.ptrtoint(self.tensors[-1], WORD)))
+        last = code.sub(count, self.lanes)
+        with code.reduce(count, [of.zero[0]], step=self.lanes) as carried:
             index, (before,) = carried.index, carried.values
             first = code.min(index, last)
             vectors = self._records(first)
             inside = code.builder.and_(code.less(0, index), code.less(index, last))
             with code.either(inside) as (between, ends):
                 with between:
-                    place = code.at(self._places(index)[2], code.sub(missing, LINE))
+                    place = code.at(self._places(index)[-1], code.sub(missing, LINE))
                     for i, (left, vector) in enumerate(pairwise([before, *vectors])):
                         line = pairs.completed(left, missing, vector)
                         of.store_past_caches((line,), code.at(place, i * LINE))
                 with ends:
                     with code.when(code.less(0, index)):
-                        of.store((before,), code.at(self._places(index)[2], -LINE))
+                        of.store((before,), code.at(self._places(index)[-1], -LINE))
                     self._store(first, vectors)
             carried.update(vectors[-1:])
         code.fence()
@@ -109,47 +111,80 @@ class _Planar:
 
     def _records(self, first: Value) -> list[Value]:
         """The results of as many records as there are lanes, as they lie."""
-        places, sums = self._places(first), _Sums(self.of)
-        elements: list[Elements] = [{}, {}]
-        for tensor, count in enumerate(self.kernel.records[:2]):
-            if tensor != self.long:
-                vectors = [self._load(places[tensor], i * self.lanes) for i in range(count)]
-                elements[tensor] = dict(enumerate(part(self.code, vectors)))
+        *places, _ = self._places(first)
+        inputs, sums = self._inputs(places), _Sums(self.of)
         if self.long is None:
-            sums.add(self._positions(), elements)
+            sums.add(self._positions(), inputs)
         else:
-            for piece in self._pieces(places[self.long]):
-                elements[self.long] = piece
-                sums.add(self._positions(), elements)
+            for piece in self._taken_apart(places[self.long]):
+                inputs[self.long] = piece
+                sums.add(self._positions(), inputs)
                 sums.settle()
-        return join(self.code, [self.scalars.alone(self.of, number)[0] for number in sums.of_all()])
+        return join(self.code, self._results(sums))
 
-    def _load(self, place: Value, at: int, of: Arithmetic | None = None) -> Value:
-        return (of or self.of).load(self.code.at(place, at * self.size))[0]
+    def _store(self, first: Value, vectors: Sequence[Value]) -> None:
+        place = self._places(first)[-1]
+        for i, vector in enumerate(vectors):
+            self.of.store((vector,), self._at(place, i * self.lanes))
 
-    def _pieces(self, place: Value) -> Iterator[Elements]:
-        """The elements of long records, some that lie side by side together: as rows of a tile,
-        which is transposed. The last ones may reach back to those before."""
-        code, kernel = self.code, self.kernel
+    def _inputs(self, places: Sequence[Value]) -> list[Elements]:
+        """Of each input the elements, but of long records none."""
+        found: list[Elements] = []
+        for tensor, place in enumerate(places):
+            count = 0 if tensor == self.long else self.kernel.records[tensor]
+            vectors = [self.of.load(self._at(place, i * self.lanes))[0] for i in range(count)]
+            found.append(dict(enumerate(part(self.code, vectors))) if count else {})
+        return found
+
+    def _results(self, sums: _Sums) -> list[Value]:
+        return [self.scalars.alone(self.of, number)[0] for number in sums.in_order()]
+
+    def _at(self, place: Value, elements: int) -> Value:
+        return self.code.at(place, elements * self.size)
+
+    # Records that are long: some elements that lie side by side are the rows of a tile, which is
+    # transposed. The last ones may reach back to those before.
+
+    def _pieces(self) -> Iterator[int]:
+        """Where the pieces of long records begin."""
         assert self.long is not None
-        count, piece = kernel.records[self.long], kernel.piece(code.target)
-        of, done = Arithmetic(code, element(kernel.dtype), piece), 0
-        while done < count:
-            start = min(done, count - piece)
-            rows = [self._load(place, lane * count + start, of) for lane in range(self.lanes)]
-            columns = enumerate(transpose(code, rows, piece, self.size), start)
+        count, piece = self.kernel.records[self.long], self.piece.lanes
+        for done in range(0, count, piece):
+            yield min(done, count - piece)
+
+    def _taken_apart(self, place: Value) -> Iterator[Elements]:
+        """The elements of long records of an input, each once."""
+        assert self.long is not None
+        count, piece, done = self.kernel.records[self.long], self.piece.lanes, 0
+        for start in self._pieces():
+            places = [self._at(place, lane * count + start) for lane in range(self.lanes)]
+            rows = [self.piece.load(place)[0] for place in places]
+            columns = enumerate(transpose(self.code, rows, piece, self.size), start)
             yield {at: column for at, column in columns if at >= done}
             done = start + piece
 
-    def _store(self, first: Value, vectors: Sequence[Value]) -> None:
-        place = self._places(first)[2]
-        for i, vector in enumerate(vectors):
-            self.of.store((vector,), self.code.at(place, i * self.vector))
+    def _in_pieces(self, first: Value) -> None:
+        """The results of as many records as there are lanes, to out, where they are long."""
+        code, piece = self.code, self.piece.lanes
+        *places, out = self._places(first)
+        inputs = self._inputs(places)
+        for start in self._pieces():
+            sums, here = _Sums(self.of), range(start, start + piece)
+            sums.add((at for at in self._positions() if at[-1] in here), inputs)
+            columns, squares = self._results(sums), range(0, self.lanes, piece)
+            parts = [_part(code, column, s, piece) for s in squares for column in columns]
+            rows = transpose(code, parts, piece, self.size)
+            for lane in range(self.lanes):
+                square = lane // piece * piece
+                row = _part(code, rows[lane % piece], square, piece)
+                self.piece.store((row,), self._at(out, lane * self.kernel.records[-1] + start))
+
+    # One by one.
 
     def _by_elements(self, places: Sequence[Value], dims: Sequence[RecordDim]) -> None:
         """A single record: its results over some dimensions."""
         code, one, scalars = self.code, self.one, self.scalars
-        outer = next((d for d in dims if d.out), None)
+        outer = next((d for d in dims if d.steps[-1]), None)
         if outer is not None:
             with code.loop(code.int(outer.size)) as i:
                 moved = self._moved(places, outer, i)
@@ -165,10 +200,9 @@ class _Planar:
         one.store((value[0],), place)
 
     def _total(self, places: Sequence[Value], dims: Sequence[RecordDim], total: Number) -> Number:
-        """A number and the sum of the products over some dimensions."""
+        """A number and the sum over some dimensions."""
         if not dims:
-            a, b = map(self.one.load, places)
-            return self.one.fma(a, b, total)
+            return _added(self.one, [self.one.load(place) for place in places], total)
         with self.code.reduce(self.code.int(dims[0].size), list(total)) as carried:
             moved = self._moved(places, dims[0], carried.index)
             carried.update(list(self._total(moved, dims[1:], tuple(carried.values))))
@@ -178,32 +212,31 @@ class _Planar:
         """The same some positions along a dimension."""
         return [
             self.code.at(place, self.code.mul(index, step * self.size)) if step else place
-            for place, step in zip(places, dim[1:], strict=False)
+            for place, step in zip(places, dim.steps, strict=False)
         ]
 
     def _positions(self) -> Iterator[Position]:
-        """Of every product what it multiplies, and what it is added to."""
-        dims = self.kernel.dims
+        """Of every product, or element that is summed, what belongs together."""
+        dims, tensors = self.kernel.dims, range(len(self.kernel.records))
         for at in product(*[range(d.size) for d in dims]):
-            a, b, c = (sum(i * d[t] for i, d in zip(at, dims, strict=True)) for t in (1, 2, 3))
-            yield a, b, c
+            yield tuple(
+                [sum([i * d.steps[t] for i, d in zip(at, dims, strict=True)]) for t in tensors]
+            )
 
 
 class _Sums:
-    """The elements of records of out, as far as they have been summed."""
+    """Elements of records of out, as far as they have been summed."""
 
     def __init__(self, of: Arithmetic) -> None:
         self.of = of
         self.found: dict[int, Number] = {}
 
-    def add(self, positions: Iterator[Position], elements: Sequence[Elements]) -> None:
-        """Add the products of those elements that are there."""
-        in0, in1 = elements
-        for i, j, out in positions:
-            if i in in0 and j in in1:
-                a, b = (in0[i],), (in1[j],)
-                before = self.found.get(out)
-                self.found[out] = self.of.mul(a, b) if before is None else self.of.fma(a, b, before)
+    def add(self, positions: Iterable[Position], inputs: Sequence[Elements]) -> None:
+        """Add what those elements belong to that are there."""
+        for *places, out in positions:
+            if all(place in known for place, known in zip(places, inputs, strict=True)):
+                factors = [(known[at],) for at, known in zip(places, inputs, strict=True)]
+                self.found[out] = _added(self.of, factors, self.found.get(out))
 
     def settle(self) -> None:
         """Have what there is summed before anything else is read: LLVM would rather begin with the
@@ -215,5 +248,21 @@ class _Sums:
             kept = self.of.builder.asm(type_, "", "=v,0,~{memory}", [total], True)
             self.found[out] = (kept,)
 
-    def of_all(self) -> list[Number]:
+    def in_order(self) -> list[Number]:
+        """All of them, as they lie."""
         return [self.found[out] for out in sorted(self.found)]
+
+
+def _added(of: Arithmetic, factors: Sequence[Number], total: Number | None) -> Number:
+    """A number, or the product of two, and what it is added to."""
+    if len(factors) == 1:
+        return factors[0] if total is None else of.add(total, factors[0])
+    a, b = factors
+    return of.mul(a, b) if total is None else of.fma(a, b, total)
+
+
+def _part(code: Code, vector: Value, start: int, count: int) -> Value:
+    """Some consecutive elements of a vector."""
+    places = [ir.Constant(INT32, i) for i in range(start, start + count)]
+    mask = ir.Constant(ir.VectorType(INT32, count), places)
+    return code.builder.shuffle_vector(vector, vector, mask)

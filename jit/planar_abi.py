@@ -1,5 +1,5 @@
-"""What kernels for products of records there are: for the generator (jit/planar.py), and for
-whoever chooses kernels. Their descriptor has the slots of in0, in1 and out."""
+"""What kernels for records there are: for the generator (jit/planar.py), and for whoever chooses
+kernels. Their descriptor has the slots of the inputs and of out."""
 
 from __future__ import annotations
 
@@ -11,65 +11,72 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 SPARE = 4  # registers beside the elements of all records
-MOST = 144  # multiply-adds of a record
-BESIDE_LONG = 24  # elements of the other records where an input has more than registers hold
+MOST = 144  # products, or elements summed, of a record
+BESIDE_LONG = 24  # elements of the other records where one has more than registers hold
 LEAST_PIECE = 4  # elements of a long record that are taken apart together, or more
 
 
 class RecordDim(NamedTuple):
-    """A dimension within records: its size, and the elements from one position to the next in in0,
-    in1 and out. Over one without a step in out is summed."""
+    """A dimension within records: its size, and of every tensor, out being the last, the elements
+    from one position to the next. Over one without a step in out is summed."""
 
     size: int
-    in0: int
-    in1: int
-    out: int
+    steps: tuple[int, ...]
 
 
 class PlanarKernel(NamedTuple):
-    """Products of records of one form and dtype: each tensor has them end to end.
+    """Products of two records each, or sums over one, of one form and dtype. Records follow one
+    another without gaps; one of an input may have elements that nobody reads.
 
-    dims: of a record, outermost first. past: lines are stored past the caches where out is not read
-    (`Target.shifts_lines`).
+    records: of every tensor the elements of a record. dims: of a record, outermost first. past:
+    lines are stored past the caches where out is not read (`Target.shifts_lines`, and its records
+    are not `long`).
     """
 
     dtype: str
+    records: tuple[int, ...]
     dims: tuple[RecordDim, ...]
     past: bool = False
 
     @property
-    def records(self) -> tuple[int, int, int]:
-        """Elements of a record of in0, in1 and out."""
-        a, b, c = (prod([d.size for d in self.dims if d[t]]) for t in (1, 2, 3))
-        return a, b, c
-
-    @property
-    def products(self) -> int:
-        """Multiply-adds of a record."""
+    def terms(self) -> int:
+        """Products of a record, or elements that are summed."""
         return prod([d.size for d in self.dims])
 
+    @property
+    def reaches_on(self) -> bool:
+        """Whether a record of an input goes on behind its last element that is read: the last one
+        need not be there as a whole."""
+        last = [1 + sum([(d.size - 1) * d.steps[t] for d in self.dims]) for t in self.inputs]
+        return any(n < record for n, record in zip(last, self.records, strict=False))
+
+    @property
+    def inputs(self) -> range:
+        """The numbers of the inputs; out is the tensor behind them."""
+        return range(len(self.records) - 1)
+
     def long(self, target: Target) -> int | None:
-        """The input whose records registers have no room for: they are taken apart in pieces."""
-        *inputs, _ = records = self.records
-        if sum(records) + SPARE <= target.registers:
+        """The tensor whose records registers have no room for: they are taken apart, or put
+        together, in pieces."""
+        if sum(self.records) + SPARE <= target.registers:
             return None
-        return max(range(2), key=inputs.__getitem__)
+        return self.records.index(max(self.records))
 
     def piece(self, target: Target) -> int:
         """Elements of long records that are taken apart together: a power of two."""
-        elements, piece = max(self.records[:2]), target.lanes(element(self.dtype).size)
-        while piece > elements:
+        piece = target.lanes(element(self.dtype).size)
+        while piece > max(self.records):
             piece //= 2
         return piece
 
     def fits(self, target: Target) -> bool:
         """Whether registers have room for all records but pieces of one, the code is not too long,
         and vectors are lines, of which one shuffle puts any elements of two together."""
-        if target.picks(element(self.dtype).size) != LINE or self.products > MOST:
+        if target.picks(element(self.dtype).size) != LINE or self.terms > MOST:
             return False
         if self.long(target) is None:
             return True
-        others = sum(self.records) - max(self.records[:2])
+        others = sum(self.records) - max(self.records)
         return self.piece(target) >= LEAST_PIECE and others <= BESIDE_LONG
 
     def moves(self, target: Target) -> tuple[int, int]:
@@ -88,8 +95,9 @@ class PlanarKernel(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        dims = "_".join("x".join(map(str, d)) for d in self.dims)
-        return f"planar_{self.dtype}_{dims}{'_past' * self.past}"
+        records = "x".join(map(str, self.records))
+        dims = "_".join("x".join(map(str, (d.size, *d.steps))) for d in self.dims)
+        return f"planar_{self.dtype}_{records}_of_{dims}{'_past' * self.past}"
 
 
 def shuffles(channels: int) -> int:

@@ -353,12 +353,12 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
 
 
 def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
-    """Batches of products of records that are taken apart in registers."""
+    """Batches of records that are taken apart in registers."""
     kernel, lanes = planar.kernel, machine.lanes(op.dtype)
     moved, shuffled = kernel.moves(machine.target)
-    each = moved * PASSED + shuffled * SHUFFLED + kernel.products * PRODUCT
-    work = op.size_of(DimType.C) / lanes * each
-    memory = _item_memory(op, machine)
+    each = moved * PASSED + shuffled * SHUFFLED + kernel.terms * PRODUCT
+    records = op.size_of(DimType.C) / prod([d.size for d in planar.inside])
+    work, memory = records / lanes * each, all_transfers(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 

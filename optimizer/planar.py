@@ -1,13 +1,13 @@
-"""Batches of products of records that lie end to end (see jit/planar.py).
+"""Batches of products of records that lie end to end, or of sums over them (see jit/planar.py).
 
 C               SHARED     further batch dimensions
   X  xc         SHARED     the batch dimension along which records follow one another
-    planar kernel over M, N, K and X
+    planar kernel over M, N, K, X, and Y: batch dimensions within records
 """
 
 from __future__ import annotations
 
-from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.planar_abi import PlanarKernel, RecordDim
 from tensorop.optimizer.balance import balanced, call_work
@@ -16,19 +16,22 @@ from tensorop.optimizer.past import leaves_caches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
+LONGEST = 512  # elements of the records of all tensors
 MANY = 64  # records that are worth code of their own
 SIDES = (DimType.M, DimType.N, DimType.K)
 
 
 class Planar(NamedTuple):
-    """The kernel for a batch, and the dimension along which records follow one another."""
+    """The kernel for a batch; the dimension along which records follow one another, and those
+    inside them, which out has and no sum goes over."""
 
     kernel: PlanarKernel
     along: Dimension
+    inside: tuple[Dimension, ...]
 
 
 def planar_of(op: TensorOp, machine: Machine) -> Planar | None:
-    """How a batch of products fits such a kernel; None where it does not.
+    """How a batch of products, or of sums, fits such a kernel; None where it does not.
 
     Parameters
     ----------
@@ -36,30 +39,44 @@ def planar_of(op: TensorOp, machine: Machine) -> Planar | None:
         Fused.
     """
     kind, batch = element(op.dtype), op.of_type(DimType.C)
-    if op.main not in CONTRACTIONS or not batch or any(t.dtype != op.dtype for t in op.tensors):
+    if op.main not in CONTRACTIONS and op.main != Primitive.SUM:
+        return None
+    if not batch or any(t.dtype != op.dtype for t in op.tensors):
         return None
     if kind.parts > 1 or kind.accumulator is not kind or not kind.vectorises or kind.size < 4:
         return None
-    inner = [d for side in SIDES for d in op.of_type(side) if d.size > 1]
-    kernel = PlanarKernel(op.dtype, tuple([RecordDim(d.size, *d.strides) for d in inner]))
-    records = kernel.records
-    along = next((d for d in batch if d.strides == records), None)
-    if not inner or along is None or along.size < MANY or not kernel.fits(machine.target):
-        return None
-    if not all(_is_dense(inner, tensor) for tensor in range(3)):
-        return None
-    past = leaves_caches(op, machine, sums_inside=True)
-    return Planar(kernel._replace(past=past), along)
+    many = sorted([d for d in batch if d.size >= MANY], key=lambda d: -min(d.strides))
+    return next(filter(None, (_along(op, d, machine) for d in many)), None)
 
 
-def _is_dense(inner: list[Dimension], tensor: int) -> bool:
-    """Whether the elements of a record lie side by side."""
-    step = 1
-    for d in sorted([d for d in inner if d.strides[tensor]], key=lambda d: d.strides[tensor]):
-        if d.strides[tensor] != step:
-            return False
-        step *= d.size
-    return True
+def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
+    records, tensors = along.strides, range(len(op.tensors))
+    inside = tuple([d for d in op.of_type(DimType.C) if _lies_within(d, records)])
+    dims = [*inside, *[d for side in SIDES for d in op.of_type(side) if d.size > 1]]
+    if not dims or min(records) < 1 or sum(records) > LONGEST:
+        return None
+    if not all(_lies_within(d, records) for d in dims):
+        return None
+    for tensor in tensors:
+        elements, last = 1, 1
+        for d in dims:
+            elements *= d.size if d.strides[tensor] else 1
+            last += (d.size - 1) * d.strides[tensor]
+        # An input may have elements in between that nobody reads, out has none.
+        if last > records[tensor] or (tensor == op.out and elements < records[tensor]):
+            return None
+    kernel = PlanarKernel(op.dtype, records, tuple([RecordDim(d.size, d.strides) for d in dims]))
+    if not kernel.fits(machine.target):
+        return None
+    leaves = leaves_caches(op, machine, sums_inside=True)
+    if leaves and kernel.long(machine.target) == op.out:
+        return None  # pieces of records are no lines
+    return Planar(kernel._replace(past=leaves), along, inside)
+
+
+def _lies_within(d: Dimension, records: tuple[int, ...]) -> bool:
+    """Whether a dimension is part of records."""
+    return all(0 <= s < record for s, record in zip(d.strides, records, strict=True))
 
 
 def planar_products(op: TensorOp, planar: Planar, machine: Machine, threads: int) -> Schedule:
@@ -70,12 +87,13 @@ def planar_products(op: TensorOp, planar: Planar, machine: Machine, threads: int
     threads : int
         Shares to divide the batch into.
     """
-    kernel, x = planar
-    others = [d for d in op.of_type(DimType.C) if d is not x]
+    kernel, x, inside = planar
+    others = [d for d in op.of_type(DimType.C) if d is not x and d not in inside]
     others.sort(key=lambda d: -abs(d.strides[op.out]))
     axes = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(others)]
-    body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
-    count = call_work(machine, element(op.dtype)) // kernel.products
+    tensors = tuple(range(len(op.tensors)))
+    body: tuple[Step, ...] = (Call(kernel, tensors, ("M", "N", "K", "Y", "X")),)
+    count = call_work(machine, element(op.dtype)) // kernel.terms
     if threads > 1:
         count = min(count, op.size_of(DimType.C) // (4 * threads))
     count = balanced(x.size, max(1, min(x.size, count)), machine.lanes(op.dtype))
@@ -86,5 +104,5 @@ def planar_products(op: TensorOp, planar: Planar, machine: Machine, threads: int
         body = (Loop(axis.name, 1, how, body),)
     sides = [Axis(t.value, t, op.of_type(t)) for t in SIDES]
     note = f"planar: {count} in a call{', out past the caches' * kernel.past}"
-    axes += [*sides, Axis("X", x.type, (x,))]
+    axes += [*sides, Axis("Y", x.type, inside), Axis("X", x.type, (x,))]
     return Schedule(op, tuple(axes), body, shares=threads, notes=(note,))

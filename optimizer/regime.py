@@ -84,7 +84,19 @@ def _choose(op: TensorOp, machine: Machine, loops: bool) -> Regime:
         if _interleaves(op):
             return Regime("stream", "runs are short: elements are gathered or scattered")
         return Regime("permute", "source and target have different fastest dimensions")
-    return Regime("nest", "one pass over the elements")
+    records = _as_records(op, machine) if op.main == Primitive.SUM else None
+    return records or Regime("nest", "one pass over the elements")
+
+
+def _as_records(op: TensorOp, machine: Machine) -> Regime | None:
+    """How short records are taken apart in registers, if vectors along rows take longer."""
+    planar = planar_of(op, machine)
+    if planar is None:
+        return None
+    cycles = planar_cycles(planar, op, machine)
+    if cycles >= least_stream_cycles(op, machine):
+        return None
+    return Regime("planar", SHORT_RECORDS, cycles)
 
 
 def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
@@ -93,11 +105,8 @@ def _contraction(op: TensorOp, machine: Machine, loops: bool) -> Regime:
     if narrows(op) and not (alike and min(m, n) == 1):
         return Regime("blocked", "an instruction multiplies groups of steps of K")
     if min(m, n) == 1 or k == 1:
-        if (planar := planar_of(op, machine)) is not None:
-            cycles = planar_cycles(planar, op, machine)
-            if cycles < least_stream_cycles(op, machine):
-                return Regime("planar", SHORT_RECORDS, cycles)
-        return Regime("stream", "no matrix product: nothing is used twice")
+        stream = Regime("stream", "no matrix product: nothing is used twice")
+        return _as_records(op, machine) or stream
     along = as_batch(op)
     large, best = _large_and_best(op, machine)
     # Kernels of packed panels store better than others what is too large for the caches.

@@ -35,23 +35,39 @@ RECORDS = [
     ("ab,ba->", {"a": 3, "b": 3}),
     (",a->a", {"a": 9}),
     ("abc,ca->b", {"a": 2, "b": 3, "c": 2}),
+    ("cab,cb->ac", {"a": 2, "b": 3, "c": 2}),
+    ("ab,b->ab", {"a": 3, "b": 3}),
     ("ab,b->a", {"a": 6, "b": 6}),
     ("b,ba->a", {"b": 7, "a": 5}),
     ("abc,bc->a", {"a": 4, "b": 3, "c": 3}),
     ("ab,ab->", {"a": 12, "b": 12}),
+    ("a,b->ba", {"a": 6, "b": 5}),
+    ("ab->a", {"a": 3, "b": 3}),
+    ("ab->b", {"a": 6, "b": 6}),
+    ("aa->", {"a": 3}),
+    ("aab->b", {"a": 3, "b": 2}),
 ]
 
 
-def kernel_of(spec: str, sizes: dict[str, int], dtype: str, past: bool) -> PlanarKernel:
-    terms = spec.replace("->", ",").split(",")
+def terms_of(spec: str) -> list[str]:
+    return spec.replace("->", ",").split(",")
+
+
+def kernel_of(
+    spec: str, sizes: dict[str, int], dtype: str, past: bool, gap: int = 0
+) -> PlanarKernel:
+    """gap: elements behind each record of in0."""
+    terms = terms_of(spec)
 
     def step(label: str, term: str) -> int:
-        if label not in term:
-            return 0
-        return int(np.prod([sizes[x] for x in term[term.index(label) + 1 :]]))
+        """Of a label that a term has twice, along the diagonal."""
+        places = [i for i, other in enumerate(term) if other == label]
+        return sum(int(np.prod([sizes[x] for x in term[i + 1 :]])) for i in places)
 
-    steps = (RecordDim(sizes[x], *[step(x, term) for term in terms]) for x in sizes)
-    return PlanarKernel(dtype, tuple(steps), past)
+    records = [int(np.prod([sizes[x] for x in term])) for term in terms]
+    records[0] += gap
+    dims = (RecordDim(sizes[x], tuple([step(x, term) for term in terms])) for x in sizes)
+    return PlanarKernel(dtype, tuple(records), tuple(dims), past)
 
 
 def check(
@@ -63,28 +79,31 @@ def check(
     update: tuple[bool, float | None, float | None],
     at_end: bool,
 ) -> None:
-    """Small integers, whose sums are exact; out holds NaN where it is not read."""
+    """Small integers, whose sums are exact; out holds NaN where it is not read. Of a gap behind the
+    last record there is nothing."""
     rng, kind = np.random.default_rng([x, *sizes.values()]), np.dtype(kernel.dtype)
     first, alpha, beta = update
     arrays = []
-    for key, term in enumerate(spec.replace("->", ",").split(",")):
-        shape = (x, *[sizes[label] for label in term])
-        raw = guarded_bytes(int(np.prod(shape)) * kind.itemsize, key, at_end)
-        arrays.append(raw.view(kind).reshape(shape))
-        arrays[-1][...] = rng.integers(-3, 4, shape)
-    in0, in1, out = arrays
+    for key, (term, record) in enumerate(zip(terms_of(spec), kernel.records, strict=True)):
+        shape = [sizes[label] for label in term]
+        elements = (x - 1) * record + int(np.prod(shape))
+        memory = guarded_bytes(elements * kind.itemsize, key, at_end).view(kind)
+        memory[...] = rng.integers(-3, 4, elements)
+        steps = [int(np.prod(shape[i + 1 :])) * kind.itemsize for i in range(len(shape))]
+        steps = [record * kind.itemsize, *steps]
+        arrays.append(np.lib.stride_tricks.as_strided(memory, (x, *shape), steps))
+    *inputs, out = arrays
     if first and beta is None and kind.kind == "f":
         out[...] = np.nan
-    left, right, result_labels = spec.replace("->", ",").split(",")
-    result = np.einsum(f"x{left},x{right}->x{result_labels}", in0, in1)
+    result = np.einsum(f"x{spec.replace(',', ',x').replace('->', '->x')}", *inputs)
     result = result * kind.type(1 if alpha is None else alpha)
     if not first:
         result = result + out
     elif beta is not None:
         result = result + kind.type(beta) * out
-    words, frame = np.zeros(3, np.int64), np.zeros(Frame.WORDS, np.int64)
+    slots = [*[Slot.IN0, Slot.IN1][: len(inputs)], Slot.OUT]
+    words, frame = np.array(slots, np.int64), np.zeros(Frame.WORDS, np.int64)
     call = np.zeros(CallRecord.WORDS, np.int64)
-    words[:] = slots = [Slot.IN0, Slot.IN1, Slot.OUT]
     frame[slots] = [array.ctypes.data for array in arrays]
     frame[Frame.SIZE + AxisSlot.X] = x
     frame[Frame.FIRST], frame[Frame.CALL] = first, call.ctypes.data
@@ -101,8 +120,11 @@ def check(
 @pytest.mark.parametrize(("spec", "sizes"), RECORDS, ids=str)
 def test_kernel(spec: str, sizes: dict[str, int], dtype: str, target: Target) -> None:
     """Fewer records than lanes, whole vectors, and some left over, which are computed again."""
-    for past in (False, target.shifts_lines(np.dtype(dtype).itemsize)):
-        kernel = kernel_of(spec, sizes, dtype, past)
+    plain = kernel_of(spec, sizes, dtype, False)
+    kernels = [plain, kernel_of(spec, sizes, dtype, False, gap=2)]
+    if target.shifts_lines(np.dtype(dtype).itemsize) and plain.long(target) != plain.inputs.stop:
+        kernels.append(plain._replace(past=True))
+    for kernel in kernels:
         for i, x in enumerate((1, 7, 16, 17, 32, 48, 61)):
             check(spec, sizes, kernel, target, x, UPDATES[0], i % 2 == 0)
             check(spec, sizes, kernel, target, x, UPDATES[0], i % 2 == 1)
@@ -128,7 +150,7 @@ def test_what_fits() -> None:
     assert fits((3, 3, 1), 100, ("xm", "xn", "xnm"), "int64")
     assert not fits((3, 3, 3), MANY - 1, ("xmk", "xnk", "xnm"))
     assert not fits((3, 3, 3), 100, ("kmx", "xnk", "xnm"))
-    assert not fits((3, 3, 3), 100, ("mxk", "xnk", "xnm"))
+    assert not fits((3, 3, 3), 100, ("xnm", "mxk", "xnk"))
     assert fits((6, 1, 6), 100, ("xmk", "xkn", "xmn"), "float32")
     assert not fits((4, 4, 4), 100, ("xmk", "xnk", "xnm"))  # two records are too long
     assert not fits((13, 1, 12), 100, ("xmk", "xkn", "xmn"))  # too many products
@@ -164,25 +186,26 @@ def test_schedules(dtype: str, threads: int) -> None:
     "spec",
     ["nij,nj->ni", "nji,nj->ni", "ni,nj->nij", "ni,nj->nji", "ni,ni->n", "nij,nij->n",
      "nij,nji->n", "n,nij->nij", "nij,njk->nik", "nji,njk->nki", "nijk,nkj->ni",
-     "mnij,mnj->mni", "mnij,nmj->mni"],
+     "mnij,mnj->mni", "mnij,nmj->mni", "nij,nj->nij", "nij->ni", "nij->nj", "nii->n", "nij->n",
+     "nij,nj->nji", "nii,ni->n"],
 )  # fmt: skip
 def test_points(spec: str, dtype: str) -> None:
     """Also added to what is there, next to batches that are too few, and strided records."""
     rng = np.random.default_rng(0)
     for count, size in itertools.product((1, 63, 64, 65, 1000), (2, 3, 5)):
         sizes = dict.fromkeys("ijk", size) | {"n": count, "m": 2}
-        terms = spec.split("->")[0].split(",")
-        a, b = (
-            rng.integers(-9, 9, [sizes[label] for label in term]).astype(dtype) for term in terms
+        a, *b = (
+            rng.integers(-9, 9, [sizes[label] for label in term]).astype(dtype)
+            for term in terms_of(spec)[:-1]
         )
-        expected = np.einsum(spec, a, b)
-        np.testing.assert_array_equal(tensorop.einsum(spec, a, b), expected)
+        expected = np.einsum(spec, a, *b)
+        np.testing.assert_array_equal(tensorop.einsum(spec, a, *b), expected)
         out = np.ones_like(expected)
-        tensorop.einsum(spec, a, b, out=out, alpha=2, beta=3)
+        tensorop.einsum(spec, a, *b, out=out, alpha=2, beta=3)
         np.testing.assert_array_equal(out, 2 * expected + 3)
         wider = np.zeros((*a.shape[:-1], a.shape[-1] + 1), dtype)[..., :-1]
         wider[...] = a
-        np.testing.assert_array_equal(tensorop.einsum(spec, wider, b), expected)
+        np.testing.assert_array_equal(tensorop.einsum(spec, wider, *b), expected)
 
 
 def test_the_host_uses_them() -> None:
@@ -191,6 +214,9 @@ def test_the_host_uses_them() -> None:
         ("nij,nj->ni", (5000, 3, 3), (5000, 3)),
         ("ni,nj->nij", (5000, 3), (5000, 3)),
         ("nij,njk->nik", (5000, 2, 2), (5000, 2, 2)),
+        ("nij,nj->nij", (5000, 3, 3), (5000, 3)),
+        ("nij->nj", (5000, 6, 6)),
+        ("nii->n", (5000, 3, 3)),
     ):
         plan = tensorop.compile(spec, *shapes, dtypes="float32")
         assert "regime: planar" in plan.explain()
