@@ -29,8 +29,8 @@ from tensorop.jit.slots import AxisSlot
 from tensorop.jit.target import Target
 from tensorop.jit.transpose import transpose
 
-# The vectors of some elements of records, by their place in these.
-Elements = dict[int, Value]
+# Some elements of records, by their place in these.
+Elements = dict[int, Number]
 # Elements of the records of all tensors that belong together, that of out being the last.
 Position = tuple[int, ...]
 
@@ -46,11 +46,12 @@ class _Planar:
     def __init__(self, kernel: PlanarKernel, target: Target) -> None:
         self.kernel = kernel
         self.code = code = Code(target, kernel.name)
-        kind = element(kernel.dtype)
-        self.size, self.lanes = kind.size, target.lanes(kind.size)
+        self.kind = kind = element(kernel.dtype)
+        self.size, self.lanes = kind.size, target.lanes(kind.part)
         self.of, self.one = Arithmetic(code, kind, self.lanes), Arithmetic(code, kind, 1)
+        self.real = Arithmetic(code, kind.real, self.lanes)
         self.scalars, self.long = Scalars(code, kind), kernel.long(target)
-        self.piece = Arithmetic(code, kind, kernel.piece(target))
+        self.piece = Arithmetic(code, kind.real, kernel.piece(target))
         self.tensors = [
             code.pointer(code.frame, code.word(code.descriptor, tensor))
             for tensor in range(len(kernel.records))
@@ -80,7 +81,7 @@ class _Planar:
         """Whole lines past the caches, wherever out begins in one: what a vector has of the line
         that it does not complete is completed by the next one. The first and the last vectors are
         stored as they are, and so is what the last of those between them have left."""
-        code, of = self.code, self.of
+        code, of = self.code, self.real
         pairs = LinePairs(code, of)
         missing = code.within_line(code.sub(0, code.builder.ptrtoint(self.tensors[-1], WORD)))
         last = code.sub(count, self.lanes)
@@ -125,42 +126,53 @@ class _Planar:
     def _store(self, first: Value, vectors: Sequence[Value]) -> None:
         place = self._places(first)[-1]
         for i, vector in enumerate(vectors):
-            self.of.store((vector,), self._at(place, i * self.lanes))
+            self.real.store((vector,), self._at(place, i * self.lanes))
 
     def _inputs(self, places: Sequence[Value]) -> list[Elements]:
         """Of each input the elements, but of long records none."""
         found: list[Elements] = []
         for tensor, place in enumerate(places):
-            count = 0 if tensor == self.long else self.kernel.records[tensor]
-            vectors = [self.of.load(self._at(place, i * self.lanes))[0] for i in range(count)]
-            found.append(dict(enumerate(part(self.code, vectors))) if count else {})
+            count = 0 if tensor == self.long else self.kernel.parts[tensor]
+            vectors = [self.real.load(self._at(place, i * self.lanes))[0] for i in range(count)]
+            found.append(self._elements(tensor, part(self.code, vectors)) if count else {})
+        return found
+
+    def _elements(self, tensor: int, numbers: Sequence[Value], start: int = 0) -> Elements:
+        """The elements of an input that consist of these real numbers, the first of which is the
+        `start`-th of a record."""
+        parts, conj = self.kind.parts, self.kernel.conj[tensor]
+        found: Elements = {}
+        for i in range(0, len(numbers), parts):
+            number = tuple(numbers[i : i + parts])
+            found[(start + i) // parts] = self.of.conj(number) if conj else number
         return found
 
     def _results(self, sums: _Sums) -> list[Value]:
-        return [self.scalars.alone(self.of, number)[0] for number in sums.in_order()]
+        return flat([self.scalars.alone(self.of, number) for number in sums.in_order()])
 
-    def _at(self, place: Value, elements: int) -> Value:
-        return self.code.at(place, elements * self.size)
+    def _at(self, place: Value, numbers: int) -> Value:
+        """So many real numbers further."""
+        return self.code.at(place, numbers * self.kind.part)
 
-    # Records that are long: some elements that lie side by side are the rows of a tile, which is
+    # Records that are long: some numbers that lie side by side are the rows of a tile, which is
     # transposed. The last ones may reach back to those before.
 
     def _pieces(self) -> Iterator[int]:
         """Where the pieces of long records begin."""
         assert self.long is not None
-        count, piece = self.kernel.records[self.long], self.piece.lanes
+        count, piece = self.kernel.parts[self.long], self.piece.lanes
         for done in range(0, count, piece):
             yield min(done, count - piece)
 
     def _taken_apart(self, place: Value) -> Iterator[Elements]:
         """The elements of long records of an input, each once."""
         assert self.long is not None
-        count, piece, done = self.kernel.records[self.long], self.piece.lanes, 0
+        count, piece, done = self.kernel.parts[self.long], self.piece.lanes, 0
         for start in self._pieces():
             places = [self._at(place, lane * count + start) for lane in range(self.lanes)]
             rows = [self.piece.load(place)[0] for place in places]
-            columns = enumerate(transpose(self.code, rows, piece, self.size), start)
-            yield {at: column for at, column in columns if at >= done}
+            columns = transpose(self.code, rows, piece, self.kind.part)
+            yield self._elements(self.long, columns[done - start :], done)
             done = start + piece
 
     def _in_pieces(self, first: Value) -> None:
@@ -170,14 +182,15 @@ class _Planar:
         inputs = self._inputs(places)
         for start in self._pieces():
             sums, here = _Sums(self.of), range(start, start + piece)
-            sums.add((at for at in self._positions() if at[-1] in here), inputs)
+            places_here = (at for at in self._positions() if at[-1] * self.kind.parts in here)
+            sums.add(places_here, inputs)
             columns, squares = self._results(sums), range(0, self.lanes, piece)
             parts = [_part(code, column, s, piece) for s in squares for column in columns]
-            rows = transpose(code, parts, piece, self.size)
+            rows = transpose(code, parts, piece, self.kind.part)
             for lane in range(self.lanes):
                 square = lane // piece * piece
                 row = _part(code, rows[lane % piece], square, piece)
-                self.piece.store((row,), self._at(out, lane * self.kernel.records[-1] + start))
+                self.piece.store((row,), self._at(out, lane * self.kernel.parts[-1] + start))
 
     # One by one.
 
@@ -197,12 +210,14 @@ class _Planar:
             lambda: flat([scalars.combined(one, total, one.load(place))]),
             lambda: flat([scalars.alone(one, total)]),
         )
-        one.store((value[0],), place)
+        one.store(tuple(value), place)
 
     def _total(self, places: Sequence[Value], dims: Sequence[RecordDim], total: Number) -> Number:
         """A number and the sum over some dimensions."""
         if not dims:
-            return _added(self.one, [self.one.load(place) for place in places], total)
+            numbers = [self.one.load(place) for place in places]
+            conj = zip(numbers, self.kernel.conj, strict=False)
+            return _added(self.one, [self.one.conj(a) if c else a for a, c in conj], total)
         with self.code.reduce(self.code.int(dims[0].size), list(total)) as carried:
             moved = self._moved(places, dims[0], carried.index)
             carried.update(list(self._total(moved, dims[1:], tuple(carried.values))))
@@ -235,7 +250,7 @@ class _Sums:
         """Add what those elements belong to that are there."""
         for *places, out in positions:
             if all(place in known for place, known in zip(places, inputs, strict=True)):
-                factors = [(known[at],) for at, known in zip(places, inputs, strict=True)]
+                factors = [known[at] for at, known in zip(places, inputs, strict=True)]
                 self.found[out] = _added(self.of, factors, self.found.get(out))
 
     def settle(self) -> None:
@@ -243,10 +258,12 @@ class _Sums:
         next elements, until registers are full."""
         if not self.of.code.target.free_masks:
             return
-        for out, (total,) in self.found.items():
-            type_ = ir.FunctionType(total.type, [total.type])
-            kept = self.of.builder.asm(type_, "", "=v,0,~{memory}", [total], True)
-            self.found[out] = (kept,)
+        for out, total in self.found.items():
+            self.found[out] = tuple([self._settled(part) for part in total])
+
+    def _settled(self, part: Value) -> Value:
+        type_ = ir.FunctionType(part.type, [part.type])
+        return self.of.builder.asm(type_, "", "=v,0,~{memory}", [part], True)
 
     def in_order(self) -> list[Number]:
         """All of them, as they lie."""

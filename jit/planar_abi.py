@@ -11,9 +11,9 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 SPARE = 4  # registers beside the elements of all records
-MOST = 144  # products, or elements summed, of a record
-BESIDE_LONG = 24  # elements of the other records where one has more than registers hold
-LEAST_PIECE = 4  # elements of a long record that are taken apart together, or more
+MOST = 108  # products, or elements summed, of a record
+BESIDE_LONG = 24  # real numbers of the other records where one has more than registers hold
+LEAST_PIECE = 4  # real numbers of a long record that are taken apart together, or more
 
 
 class RecordDim(NamedTuple):
@@ -30,13 +30,20 @@ class PlanarKernel(NamedTuple):
 
     records: of every tensor the elements of a record. dims: of a record, outermost first. past:
     lines are stored past the caches where out is not read (`Target.shifts_lines`, and its records
-    are not `long`).
+    are not `long`). conj: of the inputs, those that are read conjugated.
     """
 
     dtype: str
     records: tuple[int, ...]
     dims: tuple[RecordDim, ...]
     past: bool = False
+    conj: tuple[bool, ...] = (False, False)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Of every tensor the real numbers of a record."""
+        parts = element(self.dtype).parts
+        return tuple([parts * n for n in self.records])
 
     @property
     def terms(self) -> int:
@@ -58,38 +65,40 @@ class PlanarKernel(NamedTuple):
     def long(self, target: Target) -> int | None:
         """The tensor whose records registers have no room for: they are taken apart, or put
         together, in pieces."""
-        if sum(self.records) + SPARE <= target.registers:
+        most, all_ = max(self.parts), sum(self.parts)
+        if all_ + SPARE <= target.registers or all_ - most > BESIDE_LONG:
             return None
-        return self.records.index(max(self.records))
+        return self.parts.index(most) if self.piece(target) >= LEAST_PIECE else None
 
     def piece(self, target: Target) -> int:
-        """Elements of long records that are taken apart together: a power of two."""
-        piece = target.lanes(element(self.dtype).size)
-        while piece > max(self.records):
+        """Real numbers of long records that are taken apart together: a power of two."""
+        piece = target.lanes(element(self.dtype).part)
+        while piece > max(self.parts):
             piece //= 2
         return piece
 
     def fits(self, target: Target) -> bool:
-        """Whether registers have room for all records but pieces of one, the code is not too long,
-        and vectors are lines, of which one shuffle puts any elements of two together."""
-        if target.picks(element(self.dtype).size) != LINE or self.terms > MOST:
+        """Whether most of all records are in registers, or they have room for all but pieces of
+        one, the code is not too long, and vectors are lines, of which one shuffle puts any elements
+        of two together."""
+        kind = element(self.dtype)
+        if target.picks(kind.part) != LINE or self.terms * kind.parts**2 > MOST:
             return False
-        if self.long(target) is None:
-            return True
-        others = sum(self.records) - max(self.records)
-        return self.piece(target) >= LEAST_PIECE and others <= BESIDE_LONG
+        return self.long(target) is not None or sum(self.parts) <= 2 * target.registers - 2 * SPARE
 
     def moves(self, target: Target) -> tuple[int, int]:
-        """Vectors that are loaded and stored for as many records as there are lanes, and shuffles
-        of two vectors."""
-        lanes, long = target.lanes(element(self.dtype).size), self.long(target)
-        whole = [n for tensor, n in enumerate(self.records) if tensor != long]
+        """Vectors that are loaded and stored for as many records as there are lanes, also those
+        that registers have no room for meanwhile, and shuffles of two vectors."""
+        lanes, long = target.lanes(element(self.dtype).part), self.long(target)
+        whole = [n for tensor, n in enumerate(self.parts) if tensor != long]
         moved, shuffled = sum(whole), sum(map(shuffles, whole))
-        if long is not None:
+        if long is None:
+            moved += 4 * max(0, moved + SPARE - target.registers)
+        else:
             piece = self.piece(target)
-            elements = -(-self.records[long] // piece) * piece
-            moved += elements * lanes // piece
-            shuffled += elements * (lanes // piece - 1 + piece.bit_length() - 1)
+            numbers = -(-self.parts[long] // piece) * piece
+            moved += numbers * lanes // piece
+            shuffled += numbers * (lanes // piece - 1 + piece.bit_length() - 1)
         return moved, shuffled
 
     @property
@@ -97,7 +106,8 @@ class PlanarKernel(NamedTuple):
         """The name of the generated function."""
         records = "x".join(map(str, self.records))
         dims = "_".join("x".join(map(str, (d.size, *d.steps))) for d in self.dims)
-        return f"planar_{self.dtype}_{records}_of_{dims}{'_past' * self.past}"
+        conj = "".join(f"_conj{i}" for i, conj in enumerate(self.conj) if conj)
+        return f"planar_{self.dtype}_{records}_of_{dims}{'_past' * self.past}{conj}"
 
 
 def shuffles(channels: int) -> int:

@@ -354,9 +354,10 @@ def tiny_cycles(tiny: Tiny, machine: Machine) -> float:
 
 def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
     """Batches of records that are taken apart in registers."""
-    kernel, lanes = planar.kernel, machine.lanes(op.dtype)
+    kernel, kind = planar.kernel, element(op.dtype)
+    lanes = machine.target.lanes(kind.part)
     moved, shuffled = kernel.moves(machine.target)
-    each = moved * PASSED + shuffled * SHUFFLED + kernel.terms * PRODUCT
+    each = moved * PASSED + shuffled * SHUFFLED + kernel.terms * PRODUCT * kind.parts**2
     records = op.size_of(DimType.C) / prod([d.size for d in planar.inside])
     work, memory = records / lanes * each, all_transfers(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)

@@ -17,7 +17,8 @@ from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
 LONGEST = 512  # elements of the records of all tensors
-MANY = 64  # records that are worth code of their own
+MANY = 64  # records that are worth code of their own; LONGER: for each term of long code
+LONGER = 8
 SIDES = (DimType.M, DimType.N, DimType.K)
 
 
@@ -43,7 +44,7 @@ def planar_of(op: TensorOp, machine: Machine) -> Planar | None:
         return None
     if not batch or any(t.dtype != op.dtype for t in op.tensors):
         return None
-    if kind.parts > 1 or kind.accumulator is not kind or not kind.vectorises or kind.size < 4:
+    if kind.accumulator is not kind or not kind.vectorises or kind.part < 4:
         return None
     many = sorted([d for d in batch if d.size >= MANY], key=lambda d: -min(d.strides))
     return next(filter(None, (_along(op, d, machine) for d in many)), None)
@@ -65,13 +66,15 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
         # An input may have elements in between that nobody reads, out has none.
         if last > records[tensor] or (tensor == op.out and elements < records[tensor]):
             return None
-    kernel = PlanarKernel(op.dtype, records, tuple([RecordDim(d.size, d.strides) for d in dims]))
-    if not kernel.fits(machine.target):
+    conj = tuple([t.conj for t in op.tensors[: op.out]])
+    forms = tuple([RecordDim(d.size, d.strides) for d in dims])
+    kernel = PlanarKernel(op.dtype, records, forms, conj=conj)
+    code = kernel.terms * element(op.dtype).parts ** 2
+    if along.size < LONGER * code or not kernel.fits(machine.target):
         return None
-    leaves = leaves_caches(op, machine, sums_inside=True)
-    if leaves and kernel.long(machine.target) == op.out:
-        return None  # pieces of records are no lines
-    return Planar(kernel._replace(past=leaves), along, inside)
+    lines = kernel.long(machine.target) != op.out  # which pieces of records are not
+    past = lines and leaves_caches(op, machine, sums_inside=True)
+    return Planar(kernel._replace(past=past), along, inside)
 
 
 def _lies_within(d: Dimension, records: tuple[int, ...]) -> bool:

@@ -40,7 +40,7 @@ RECORDS = [
     ("ab,b->a", {"a": 6, "b": 6}),
     ("b,ba->a", {"b": 7, "a": 5}),
     ("abc,bc->a", {"a": 4, "b": 3, "c": 3}),
-    ("ab,ab->", {"a": 12, "b": 12}),
+    ("ab,ab->", {"a": 10, "b": 10}),
     ("a,b->ba", {"a": 6, "b": 5}),
     ("ab->a", {"a": 3, "b": 3}),
     ("ab->b", {"a": 6, "b": 6}),
@@ -92,10 +92,13 @@ def check(
         steps = [int(np.prod(shape[i + 1 :])) * kind.itemsize for i in range(len(shape))]
         steps = [record * kind.itemsize, *steps]
         arrays.append(np.lib.stride_tricks.as_strided(memory, (x, *shape), steps))
+        if kind.kind == "c":
+            memory.imag = rng.integers(-3, 4, elements)
     *inputs, out = arrays
-    if first and beta is None and kind.kind == "f":
+    if first and beta is None and kind.kind in "fc":
         out[...] = np.nan
-    result = np.einsum(f"x{spec.replace(',', ',x').replace('->', '->x')}", *inputs)
+    read = [a.conj() if conj else a for a, conj in zip(inputs, kernel.conj, strict=False)]
+    result = np.einsum(f"x{spec.replace(',', ',x').replace('->', '->x')}", *read)
     result = result * kind.type(1 if alpha is None else alpha)
     if not first:
         result = result + out
@@ -109,21 +112,23 @@ def check(
     frame[Frame.FIRST], frame[Frame.CALL] = first, call.ctypes.data
     for word, scalar in ((CallRecord.ALPHA, alpha), (CallRecord.BETA, beta)):
         raw = np.array([0 if scalar is None else scalar], kind).view(np.uint8)
-        call[word : word + 1].view(np.uint8)[: raw.size] = raw
+        call.view(np.uint8)[8 * word : 8 * word + raw.size] = raw
     call[CallRecord.SCALES], call[CallRecord.READS_OUT] = alpha is not None, beta is not None
     CALL(kernel_address(kernel, target))(words.ctypes.data, frame.ctypes.data)
     np.testing.assert_array_equal(out, result, err_msg=f"{kernel.name} {x} {update}")
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
 @pytest.mark.parametrize(("spec", "sizes"), RECORDS, ids=str)
 def test_kernel(spec: str, sizes: dict[str, int], dtype: str, target: Target) -> None:
     """Fewer records than lanes, whole vectors, and some left over, which are computed again."""
     plain = kernel_of(spec, sizes, dtype, False)
     kernels = [plain, kernel_of(spec, sizes, dtype, False, gap=2)]
-    if target.shifts_lines(np.dtype(dtype).itemsize) and plain.long(target) != plain.inputs.stop:
+    if target.shifts_lines(4) and plain.long(target) != plain.inputs.stop:
         kernels.append(plain._replace(past=True))
+    if dtype == "complex64":
+        kernels += [plain._replace(conj=conj) for conj in ((True, False), (False, True))]
     for kernel in kernels:
         for i, x in enumerate((1, 7, 16, 17, 32, 48, 61)):
             check(spec, sizes, kernel, target, x, UPDATES[0], i % 2 == 0)
@@ -146,26 +151,27 @@ def test_what_fits() -> None:
         return planar_of(product(*arguments), machine) is not None
 
     assert fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"))
-    assert fits((3, 3, 3), 100, ("xmk", "xnk", "xnm"), "float32")
+    assert fits((3, 3, 3), 300, ("xmk", "xnk", "xnm"), "float32")
+    assert not fits((3, 3, 3), 200, ("xmk", "xnk", "xnm"), "float32")  # for so much code
     assert fits((3, 3, 1), 100, ("xm", "xn", "xnm"), "int64")
     assert not fits((3, 3, 3), MANY - 1, ("xmk", "xnk", "xnm"))
     assert not fits((3, 3, 3), 100, ("kmx", "xnk", "xnm"))
     assert not fits((3, 3, 3), 100, ("xnm", "mxk", "xnk"))
-    assert fits((6, 1, 6), 100, ("xmk", "xkn", "xmn"), "float32")
-    assert not fits((4, 4, 4), 100, ("xmk", "xnk", "xnm"))  # two records are too long
-    assert not fits((13, 1, 12), 100, ("xmk", "xkn", "xmn"))  # too many products
-    assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "complex64")
+    assert fits((6, 1, 6), 1000, ("xmk", "xkn", "xmn"), "float32")
+    assert fits((3, 3, 3), 1000, ("xmk", "xnk", "xnm"), "complex64")
+    assert not fits((5, 5, 4), 5000, ("xmk", "xnk", "xnm"))  # two records are too long
+    assert not fits((13, 1, 12), 5000, ("xmk", "xkn", "xmn"))  # too many products
     assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "int16")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 def test_schedules(dtype: str, threads: int) -> None:
     rng, past = np.random.default_rng(threads), 0
     for i in range(30):
         m, n, k = (int(rng.integers(2, 4)) for _ in range(3))
         orders = (("xkm", "xnk", "xnm"), ("xmk", "xkn", "xmn"), ("xkm", "xkn", "xnm"))[i % 3]
-        op = product((m, n, k), int(rng.integers(MANY, 3000)), orders, dtype)
+        op = product((m, n, k), int(rng.integers(900, 3000)), orders, dtype)
         machine = machine_with_lines()._replace(l3=1 << (4 if i % 2 else 30))
         planar = planar_of(op, machine)
         assert planar is not None
@@ -181,7 +187,7 @@ def test_schedules(dtype: str, threads: int) -> None:
     assert past
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex128"])
 @pytest.mark.parametrize(
     "spec",
     ["nij,nj->ni", "nji,nj->ni", "ni,nj->nij", "ni,nj->nji", "ni,ni->n", "nij,nij->n",
