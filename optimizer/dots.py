@@ -23,6 +23,7 @@ from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
 MOST_ROWS = 16  # of in0, each tile of which reads a tile of in1 again
+FEW_TILES = 3  # of rows that L2 does not hold, of a product of few rows by few
 
 
 class Dots(NamedTuple):
@@ -35,7 +36,8 @@ class Dots(NamedTuple):
 
 def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
     """How a product is one of dot products; None where its inputs are not both consecutive along
-    the sum, or neither has few rows, or those of several tiles are more than L2 holds.
+    the sum, or neither has few rows, or those of several tiles are more than L2 holds while
+    many rows of the other one go by.
 
     Parameters
     ----------
@@ -58,7 +60,10 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
     op = exchange(op) if swapped else op
     asks = bytes_of(op, 1) > machine.l2
     kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks)
-    if rows > kernel.rows and rows * k.size * kind.size > machine.l2:
+    tiles = -(-rows // kernel.rows)
+    # A call for all of both sides has a part of the sum, which L2 keeps for all tiles.
+    few = max(m.size, n.size) <= MOST_ROWS and tiles <= FEW_TILES and not op.of_type(DimType.C)
+    if tiles > 1 and rows * k.size * kind.size > machine.l2 and not few:
         return None
     return Dots(op, swapped, kernel)
 

@@ -39,14 +39,15 @@ def planar_of(op: TensorOp, machine: Machine) -> Planar | None:
     op : TensorOp
         Fused.
     """
-    kind, batch = element(op.dtype), op.of_type(DimType.C)
     if op.main not in CONTRACTIONS and op.main != Primitive.SUM:
         return None
-    if not batch or any(t.dtype != op.dtype for t in op.tensors):
+    many = [d for d in op.of_type(DimType.C) if d.size >= MANY]
+    if not many or any(t.dtype != op.dtype for t in op.tensors):
         return None
+    kind = element(op.dtype)
     if kind.accumulator is not kind or not kind.vectorises or kind.part < 4:
         return None
-    many = sorted([d for d in batch if d.size >= MANY], key=lambda d: -min(d.strides))
+    many.sort(key=lambda d: -min(d.strides))
     return next(filter(None, (_along(op, d, machine) for d in many)), None)
 
 
