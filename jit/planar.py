@@ -132,9 +132,21 @@ class _Planar:
         """Of each input the elements, but of long records none."""
         found: list[Elements] = []
         for tensor, place in enumerate(places):
+            if not self.kernel.records[tensor]:
+                found.append(self._same(tensor, place))
+                continue
             count = 0 if tensor == self.long else self.kernel.parts[tensor]
             vectors = [self.real.load(self._at(place, i * self.lanes))[0] for i in range(count)]
             found.append(self._elements(tensor, part(self.code, vectors)) if count else {})
+        return found
+
+    def _same(self, tensor: int, place: Value) -> Elements:
+        """The elements of an input that is the same for all records."""
+        found: Elements = {}
+        for at in sorted({position[tensor] for position in self._positions()}):
+            number = self.one.load(self.code.at(place, at * self.size))
+            number = self.one.conj(number) if self.kernel.conj[tensor] else number
+            found[at] = self.of.splat(number)
         return found
 
     def _elements(self, tensor: int, numbers: Sequence[Value], start: int = 0) -> Elements:

@@ -28,9 +28,10 @@ class PlanarKernel(NamedTuple):
     """Products of two records each, or sums over one, of one form and dtype. Records follow one
     another without gaps; one of an input may have elements that nobody reads.
 
-    records: of every tensor the elements of a record. dims: of a record, outermost first. past:
-    lines are stored past the caches where out is not read (`Target.shifts_lines`, and its records
-    are not `long`). conj: of the inputs, those that are read conjugated.
+    records: of every tensor the elements of a record; 0 for an input that is the same for all,
+    whose elements lie anywhere. dims: of a record, outermost first. past: lines are stored past the
+    caches where out is not read (`Target.shifts_lines`, and its records are not `long`). conj: of
+    the inputs, those that are read conjugated.
     """
 
     dtype: str
@@ -55,7 +56,7 @@ class PlanarKernel(NamedTuple):
         """Whether a record of an input goes on behind its last element that is read: the last one
         need not be there as a whole."""
         last = [1 + sum([(d.size - 1) * d.steps[t] for d in self.dims]) for t in self.inputs]
-        return any(n < record for n, record in zip(last, self.records, strict=False))
+        return any(n < record for n, record in zip(last, self.records, strict=False) if record)
 
     @property
     def inputs(self) -> range:

@@ -358,8 +358,10 @@ def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
     lanes = machine.target.lanes(kind.part)
     moved, shuffled = kernel.moves(machine.target)
     each = moved * PASSED + shuffled * SHUFFLED + kernel.terms * PRODUCT * kind.parts**2
-    records = op.size_of(DimType.C) / prod([d.size for d in planar.inside])
-    work, memory = records / lanes * each, all_transfers(op, machine)
+    batch = [d for d in op.dimensions if d is planar.along or d.type == DimType.C]
+    records = prod([d.size for d in batch]) / prod([d.size for d in planar.inside])
+    calls = records / planar.along.size
+    work, memory = records / lanes * each + calls * CALL, all_transfers(op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
 
 

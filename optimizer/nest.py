@@ -27,7 +27,7 @@ from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
+from tensorop.optimizer.past import LONG_CALL, leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
 from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
@@ -37,7 +37,6 @@ from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 from tensorop.tuples import NamedTuple
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 

@@ -20,6 +20,7 @@ from tensorop.schedule import Axis
 from tensorop.tuples import NamedTuple
 
 KEEPS_UP = 72  # terms of a sum in whose time a line is read, and written
+LONG_CALL = 1 << 14  # bytes of out in a call that its fence is nothing against
 
 
 class Units(NamedTuple):

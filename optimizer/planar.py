@@ -7,15 +7,18 @@ C               SHARED     further batch dimensions
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.planar_abi import PlanarKernel, RecordDim
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.past import LONG_CALL, leaves_caches
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
+SHORT = 8  # real numbers of records where one input has fewer of its own
 LONGEST = 512  # elements of the records of all tensors
 MANY = 64  # records that are worth code of their own; LONGER: for each term of long code
 LONGER = 8
@@ -23,8 +26,8 @@ SIDES = (DimType.M, DimType.N, DimType.K)
 
 
 class Planar(NamedTuple):
-    """The kernel for a batch; the dimension along which records follow one another, and those
-    inside them, which out has and no sum goes over."""
+    """The kernel for a batch; the dimension along which records follow one another, and the batch
+    dimensions inside them."""
 
     kernel: PlanarKernel
     along: Dimension
@@ -41,25 +44,27 @@ def planar_of(op: TensorOp, machine: Machine) -> Planar | None:
     """
     if op.main not in CONTRACTIONS and op.main != Primitive.SUM:
         return None
-    many = [d for d in op.of_type(DimType.C) if d.size >= MANY]
+    many = [d for d in op.dimensions if d.size >= MANY and d.type != DimType.K]
     if not many or any(t.dtype != op.dtype for t in op.tensors):
         return None
     kind = element(op.dtype)
     if kind.accumulator is not kind or not kind.vectorises or kind.part < 4:
         return None
-    many.sort(key=lambda d: -min(d.strides))
+    many.sort(key=lambda d: -d.strides[op.out])
     return next(filter(None, (_along(op, d, machine) for d in many)), None)
 
 
 def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
-    records, tensors = along.strides, range(len(op.tensors))
-    inside = tuple([d for d in op.of_type(DimType.C) if _lies_within(d, records)])
-    dims = [*inside, *[d for side in SIDES for d in op.of_type(side) if d.size > 1]]
-    if not dims or min(records) < 1 or sum(records) > LONGEST:
+    records = along.strides
+    moved = [t for t, record in enumerate(records) if record]
+    if min(records) < 0 or not records[op.out] or len(moved) < 2 or sum(records) > LONGEST:
         return None
-    if not all(_lies_within(d, records) for d in dims):
+    inside = tuple([d for d in op.of_type(DimType.C) if d is not along and _is_in(d, records)])
+    sides = [d for side in SIDES for d in op.of_type(side) if d.size > 1 and d is not along]
+    if not (inside or sides) or not all(_is_in(d, records) for d in sides):
         return None
-    for tensor in tensors:
+    dims = (*inside, *sides)
+    for tensor in moved:
         elements, last = 1, 1
         for d in dims:
             elements *= d.size if d.strides[tensor] else 1
@@ -74,13 +79,21 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
     if along.size < LONGER * code or not kernel.fits(machine.target):
         return None
     lines = kernel.long(machine.target) != op.out  # which pieces of records are not
-    past = lines and leaves_caches(op, machine, sums_inside=True)
+    stored = along.size * records[op.out] * element(op.dtype).size
+    past = lines and stored >= LONG_CALL and leaves_caches(op, machine, sums_inside=True)
+    # Others go through records that are not very short as fast if an input is the same for all, or
+    # a factor for each and nothing is summed; also such as nothing is summed of in the caches.
+    same, summed = len(moved) < len(records), any(d.type == DimType.K for d in sides)
+    factor = not summed and min(records) <= 1
+    if ((same or factor) and max(kernel.parts) > SHORT) or (same and not summed and not past):
+        return None
     return Planar(kernel._replace(past=past), along, inside)
 
 
-def _lies_within(d: Dimension, records: tuple[int, ...]) -> bool:
+def _is_in(d: Dimension, records: tuple[int, ...]) -> bool:
     """Whether a dimension is part of records."""
-    return all(0 <= s < record for s, record in zip(d.strides, records, strict=True))
+    within = [0 <= s < record for s, record in zip(d.strides, records, strict=True) if record]
+    return all(within) and min(d.strides) >= 0
 
 
 def planar_products(op: TensorOp, planar: Planar, machine: Machine, threads: int) -> Schedule:
@@ -99,14 +112,15 @@ def planar_products(op: TensorOp, planar: Planar, machine: Machine, threads: int
     body: tuple[Step, ...] = (Call(kernel, tensors, ("M", "N", "K", "Y", "X")),)
     count = call_work(machine, element(op.dtype)) // kernel.terms
     if threads > 1:
-        count = min(count, op.size_of(DimType.C) // (4 * threads))
+        items = x.size * prod([d.size for d in others])
+        count = min(count, items // (4 * threads))
     count = balanced(x.size, max(1, min(x.size, count)), machine.lanes(op.dtype))
     how = ExecType.SHARED if threads > 1 else ExecType.SEQ
     if count < x.size:
         body = (Loop("X", count, how, body),)
     for axis in reversed(axes):
         body = (Loop(axis.name, 1, how, body),)
-    sides = [Axis(t.value, t, op.of_type(t)) for t in SIDES]
+    sides = [Axis(t.value, t, tuple([d for d in op.of_type(t) if d is not x])) for t in SIDES]
     note = f"planar: {count} in a call{', out past the caches' * kernel.past}"
     axes += [*sides, Axis("Y", x.type, inside), Axis("X", x.type, (x,))]
     return Schedule(op, tuple(axes), body, shares=threads, notes=(note,))

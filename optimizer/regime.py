@@ -186,6 +186,8 @@ def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regim
     if (dots := dots_of(op, machine)) is not None:
         why = "few rows, and both sides lie along the sum: dot products cost less than packing"
         found.append(Regime("dots", why, dots_cycles(dots, machine)))
+    if (planar := planar_of(op, machine)) is not None:
+        found.append(Regime("planar", SHORT_RECORDS, planar_cycles(planar, op, machine)))
     if not op.of_type(DimType.C):
         return found
     if (items := items_of(op, machine)) is not None:
@@ -194,8 +196,6 @@ def _small(op: TensorOp, along: TensorOp | None, machine: Machine) -> list[Regim
     if (tiny := tiny_of(op, machine)) is not None:
         why = "matrices are tiny, and lie end to end"
         found.append(Regime("tiny", why, tiny_cycles(tiny, machine)))
-    if (planar := planar_of(op, machine)) is not None:
-        found.append(Regime("planar", SHORT_RECORDS, planar_cycles(planar, op, machine)))
     return found
 
 

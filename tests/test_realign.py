@@ -233,12 +233,12 @@ def test_a_vector_with_gaps_is_laid_out_for_many_rows(step: int, moved: bool) ->
 @pytest.mark.parametrize("spec", ["bij,bjk->bik", "ibj,jbk->ibk"])
 def test_small_complex_matrices_go_to_the_lanes_of_vectors(spec: str) -> None:
     """Though no operand has the batch innermost; a new result then has it, and is not copied."""
-    op = contraction(spec, "complex64", b=1000, i=3, j=3, k=3)
+    op = contraction(spec, "complex64", b=1000, i=4, j=4, k=4)
     parts = realign(op, MACHINE)
     assert sorted(parts.orders) == [0, 1, 2]
     assert all(names(parts, t).endswith("b") for t in range(3))
     rng = np.random.default_rng(0)
-    sizes = {"b": 1000, "i": 3, "j": 3, "k": 3}
+    sizes = {"b": 1000, "i": 4, "j": 4, "k": 4}
     a, b = (rng.integers(-3, 4, [sizes[x] for x in term]) for term in spec[:7].split(","))
     left, right = a * (1 + 1j), b * (2 - 1j)
     plan = tensorop.compile(spec, *(x.astype("complex64") for x in (left, right)))
