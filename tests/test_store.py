@@ -57,6 +57,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     """A cache folder, in force; what the process knows of itself is not kept there."""
     store._facts()
     current_target()
+    store._waiting.clear()
     with CACHE(1), CACHE_DIR(str(tmp_path)):
         yield tmp_path / "code"
 
