@@ -45,7 +45,7 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
         Fused.
     """
     kind = element(op.dtype)
-    if op.main not in CONTRACTIONS or not kind.is_float or kind.parts > 1 or kind.half:
+    if op.main not in CONTRACTIONS or kind.parts > 1 or kind.half or kind.part < 4:
         return None
     if not kind.vectorises or any(t.dtype != op.dtype for t in op.tensors):
         return None

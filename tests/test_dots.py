@@ -37,7 +37,7 @@ def regimes(plan: tensorop.Plan) -> list[str]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
 @pytest.mark.parametrize(
     ("spec", "sizes"),
     [
@@ -48,13 +48,15 @@ def regimes(plan: tensorop.Plan) -> list[str]:
         ("abd,cad->acb", {"a": 97, "b": 4, "c": 150, "d": 52}),  # items in rows between each other
         ("yxbk,xnyk->bxny", {"y": 3, "x": 5, "b": 4, "n": 90, "k": 128}),
         ("bk,nk->bn", {"b": 2, "n": 230, "k": 17 * LONGEST_SUM}),
+        ("bk,nk->bn", {"b": 7, "n": 5, "k": 200_001}),  # of which L2 holds parts of the sums
     ],
 )
 def test_results(spec: str, sizes: dict[str, int], dtype: str, threads: int) -> None:
     """Into new arrays and given ones, which are added to; also where in1 has gaps."""
     rng = np.random.default_rng(0)
     shapes = [[sizes[label] for label in term] for term in spec.split("->")[0].split(",")]
-    first, second = (rng.integers(-3, 4, shape).astype(dtype) for shape in shapes)
+    low = 0 if dtype == "uint64" else -3
+    first, second = (rng.integers(low, 4, shape).astype(dtype) for shape in shapes)
     apart = np.zeros((2 * shapes[1][0], *shapes[1][1:]), dtype)[::2]
     apart[...] = second
     expected = np.einsum(spec, first.astype(float), second.astype(float), optimize=True)
