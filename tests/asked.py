@@ -22,7 +22,7 @@ from tensorop.jit.target import current_target
 from tensorop.runtime import run, scalars
 from tensorop.schedule import Schedule
 
-APART = 1 << 14  # bytes: what is asked for behind the end of one array is not yet in the next
+APART = 1 << 18  # bytes: what is asked for behind the end of one array is not yet in the next
 
 
 def aligned(values: NDArray[Any]) -> NDArray[Any]:

@@ -11,7 +11,10 @@ import pytest
 import tensorop
 from tensorop.optimizer import realign, regime
 from tensorop.optimizer.balance import LONGEST_SUM
+from tensorop.optimizer.dots import dots_of
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.normalise import normalised
+from tests.test_realign import contraction
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +71,20 @@ def test_results(spec: str, sizes: dict[str, int], dtype: str, threads: int) -> 
         out = np.ones(expected.shape[::-1], dtype).T
         plan(first, other, out=out, alpha=2, beta=3)
         np.testing.assert_array_equal(out, 2 * expected + 3)
+
+
+def test_few_rows_by_few_go_along_any_sum() -> None:
+    """L2 then holds a part of both sides; it does not where many rows go by."""
+    machine = host_machine()
+
+    def fits(rows: int, others: int, dtype: str = "float32") -> bool:
+        op = normalised(contraction("ik,jk->ij", dtype, i=rows, j=others, k=machine.l2))
+        return dots_of(op, machine) is not None
+
+    assert fits(7, 5) and fits(5, 7) and fits(12, 12) and fits(8, 16, "float64")
+    assert fits(3, 5000)  # of which one tile has all rows
+    assert not fits(5, 17) and not fits(13, 13)
+    assert fits(7, 5, "int32") and not fits(7, 5, "int8") and not fits(7, 5, "complex64")
 
 
 def test_long_sums_are_cut() -> None:
