@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
-from tensorop.jit.builder import INT32, WORD, Code, Value
+from tensorop.jit.builder import WORD, Code, Value
 from tensorop.jit.channels import join, part
 from tensorop.jit.elements import element
 from tensorop.jit.line_pairs import LinePairs
@@ -189,7 +189,7 @@ class _Planar:
 
     def _in_pieces(self, first: Value) -> None:
         """The results of as many records as there are lanes, to out, where they are long."""
-        code, piece = self.code, self.piece.lanes
+        piece = self.piece.lanes
         *places, out = self._places(first)
         inputs = self._inputs(places)
         for start in self._pieces():
@@ -197,12 +197,11 @@ class _Planar:
             places_here = (at for at in self._positions() if at[-1] * self.kind.parts in here)
             sums.add(places_here, inputs)
             columns, squares = self._results(sums), range(0, self.lanes, piece)
-            parts = [_part(code, column, s, piece) for s in squares for column in columns]
-            rows = transpose(code, parts, piece, self.kind.part)
+            parts = [self.piece.part((column,), s)[0] for s in squares for column in columns]
+            rows = transpose(self.code, parts, piece, self.kind.part)
             for lane in range(self.lanes):
-                square = lane // piece * piece
-                row = _part(code, rows[lane % piece], square, piece)
-                self.piece.store((row,), self._at(out, lane * self.kernel.parts[-1] + start))
+                row = self.piece.part((rows[lane % piece],), lane // piece * piece)
+                self.piece.store(row, self._at(out, lane * self.kernel.parts[-1] + start))
 
     # One by one.
 
@@ -288,10 +287,3 @@ def _added(of: Arithmetic, factors: Sequence[Number], total: Number | None) -> N
         return factors[0] if total is None else of.add(total, factors[0])
     a, b = factors
     return of.mul(a, b) if total is None else of.fma(a, b, total)
-
-
-def _part(code: Code, vector: Value, start: int, count: int) -> Value:
-    """Some consecutive elements of a vector."""
-    places = [ir.Constant(INT32, i) for i in range(start, start + count)]
-    mask = ir.Constant(ir.VectorType(INT32, count), places)
-    return code.builder.shuffle_vector(vector, vector, mask)

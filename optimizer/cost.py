@@ -38,15 +38,7 @@ from tensorop.optimizer.orient import (
 )
 from tensorop.optimizer.past import leaves_caches, tiles_leave_caches
 from tensorop.optimizer.planar import Planar
-from tensorop.optimizer.prices import (
-    BESIDE,
-    PANELS,
-    PRODUCT,
-    SPREAD,
-    STORED,
-    SUMMED,
-    VECTOR,
-)
+from tensorop.optimizer.prices import BESIDE, PANELS, PRODUCT, SPREAD, STORED, SUMMED, VECTOR
 from tensorop.optimizer.stream_cost import CALL, VECTOR_MASKED
 from tensorop.optimizer.tiny import Tiny
 from tensorop.optimizer.touch import STREAMS, follows, streams, touch_block
