@@ -61,9 +61,10 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
         return None
     inside = tuple([d for d in op.of_type(DimType.C) if d is not along and _is_in(d, records)])
     sides = [d for side in SIDES for d in op.of_type(side) if d.size > 1 and d is not along]
-    if not (inside or sides) or not all(_is_in(d, records) for d in sides):
-        return None
     dims = (*inside, *sides)
+    code = prod([d.size for d in dims]) * element(op.dtype).parts ** 2
+    if not dims or along.size < LONGER * code or not all(_is_in(d, records) for d in sides):
+        return None
     for tensor in moved:
         elements, last = 1, 1
         for d in dims:
@@ -75,8 +76,7 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
     conj = tuple([t.conj for t in op.tensors[: op.out]])
     forms = tuple([RecordDim(d.size, d.strides) for d in dims])
     kernel = PlanarKernel(op.dtype, records, forms, conj=conj)
-    code = kernel.terms * element(op.dtype).parts ** 2
-    if along.size < LONGER * code or not kernel.fits(machine.target):
+    if not kernel.fits(machine.target):
         return None
     lines = kernel.long(machine.target) != op.out  # which pieces of records are not
     stored = along.size * records[op.out] * element(op.dtype).size
