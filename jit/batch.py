@@ -104,9 +104,14 @@ class _Batch:
             strips.append((whole, self.x, self.lanes if masks else 1, masks))
         for first, stop, lanes, masked in strips:
             of = Arithmetic(code, self.element, lanes)
+            same = [self._same(of, lines, tensor) for tensor, lines in enumerate((in0, in1))]
             with code.loop(stop, first, lanes) as x:
                 count = of.kept(code.min(lanes, code.sub(stop, x))) if masked else None
-                sums = self._sums(of, self._at_x(in0, x, 0), self._at_x(in1, x, 1), count)
+                sides = self._at_x(in0, x, 0), self._at_x(in1, x, 1)
+                if self.kernel.depth:
+                    sums = self._sums_of_all(of, sides, same, count)
+                else:
+                    sums = self._sums(of, *sides, count)
                 self._store(of, sums, self._at_x(out, x, 2), count)
 
     def _lines(self, address: Value, first: Value, count: int, stride: Value) -> list[Value]:
@@ -136,6 +141,39 @@ class _Batch:
             offsets = [code.add(o, s) for o, s in zip((down, across), steps, strict=True)]
             carried.update([*offsets, *flat(after)])
         return grouped(carried.values[2:], self.element.parts)
+
+    def _same(self, of: Arithmetic, lines: list[Value], tensor: int) -> list[list[Number]]:
+        """What an input has for each step of a sum that the code has all of, if it is the same for
+        all of the batch."""
+        access = (self.kernel.in0, self.kernel.in1)[tensor]
+        steps = self.kernel.depth if access == "zero" else 0
+        return [self._at_step(of, lines, tensor, step, None) for step in range(steps)]
+
+    def _at_step(
+        self, of: Arithmetic, lines: list[Value], tensor: int, step: int, count: Value | None
+    ) -> list[Number]:
+        """What an input has for a step of the sum, of each line of a tile."""
+        word = (BatchWord.IN0_K, BatchWord.IN1_K)[tensor]
+        offset = self.code.mul(self._word(word), step)
+        return [self._load(of, self.code.at(line, offset), tensor, count) for line in lines]
+
+    def _sums_of_all(
+        self,
+        of: Arithmetic,
+        sides: tuple[list[Value], list[Value]],
+        same: list[list[list[Number]]],
+        count: Value | None,
+    ) -> list[Number]:
+        """The same of all steps of a sum, without a loop."""
+        sums = [of.zero] * (len(sides[0]) * len(sides[1]))
+        for step in range(self.kernel.depth):
+            a, b = (
+                same[t][step] if same[t] else self._at_step(of, sides[t], t, step, count)
+                for t in (0, 1)
+            )
+            pairs = [(x, y) for x in a for y in b]
+            sums = [of.fma(*pair, total) for pair, total in zip(pairs, sums, strict=True)]
+        return sums
 
     def _load(self, of: Arithmetic, address: Value, tensor: int, count: Value | None) -> Number:
         kernel = self.kernel

@@ -44,7 +44,8 @@ class BatchKernel(NamedTuple):
     """A batch of products of one dtype, register tile and access of X in each tensor.
 
     rows, columns: the register tile in vectors. conj0, conj1: the input is read conjugated.
-    period: elements of an input that a vector "repeated" has again and again.
+    period: elements of an input that a vector "repeated" has again and again. depth: steps of the
+    sum, where the code has each of them; 0 where their number is that of the call.
     """
 
     dtype: str
@@ -56,6 +57,7 @@ class BatchKernel(NamedTuple):
     conj0: bool = False
     conj1: bool = False
     period: int = 0
+    depth: int = 0
 
     @property
     def name(self) -> str:
@@ -63,6 +65,8 @@ class BatchKernel(NamedTuple):
         flags = "_conj0" * self.conj0 + "_conj1" * self.conj1
         if self.period:
             flags = f"{flags}_period{self.period}"
+        if self.depth:
+            flags = f"{flags}_depth{self.depth}"
         tile = f"{self.rows}x{self.columns}"
         return f"batch_{self.dtype}_{tile}_{self.in0}_{self.in1}_{self.out}{flags}"
 
@@ -161,6 +165,17 @@ def tile_of(m: int, n: int, dtype: str, target: Target) -> tuple[int, int]:
         return n * tiles(m, tile[0]) + m * tiles(n, tile[1]), -tile[0] * tile[1]
 
     return min(fitting, key=loads)
+
+
+def depth_of(kernel: BatchKernel, k: int, target: Target) -> int:
+    """The depth of a kernel for sums of k steps: all of them, where one input is the same for all
+    of the batch, and registers hold what a tile has of it beside the sums; else 0."""
+    sides = (kernel.in0, kernel.rows), (kernel.in1, kernel.columns)
+    same = sum(count for access, count in sides if access == "zero")
+    if not same or kernel.gathers or element(kernel.dtype).parts > 1:
+        return 0
+    # A vector of the other input is loaded as it is needed.
+    return k if kernel.rows * kernel.columns + same * k + 1 < target.registers else 0
 
 
 def tiles(size: int, width: int) -> int:

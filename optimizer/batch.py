@@ -17,7 +17,14 @@ from __future__ import annotations
 from math import prod
 
 from tensorop.ir import Dimension, DimType, ExecType, TensorOp
-from tensorop.jit.batch_abi import LONGEST, WIDEST, BatchAccess, BatchKernel, tile_of
+from tensorop.jit.batch_abi import (
+    LONGEST,
+    WIDEST,
+    BatchAccess,
+    BatchKernel,
+    depth_of,
+    tile_of,
+)
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.balance import balanced, call_work, ceiling, longest_sum, without_rest
@@ -62,14 +69,8 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     held = [id(d) for axis in (m, n, k, x) for d in axis.dimensions]
     others = sorted((d for d in op.dimensions if id(d) not in held), key=_nearest_first)
     axes = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(others)]
-    rows, columns = tile_for(found, (m.size, n.size), machine)
-    in0, in1, out = (
-        "repeated" if t == found.repeated else _access(stride)
-        for t, stride in enumerate(lane.strides)
-    )
-    conj0, conj1, _ = (tensor.conj for tensor in op.tensors)
-    period = found.dimensions[-1].size if found.repeated is not None else 0
-    kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1, period)
+    kernel = kernel_of(found, (m.size, n.size, k.size), machine)
+    rows, columns = kernel.rows, kernel.columns
     blocks = blocks_of(op, lane, machine)
     # Threads share whole items, or else products too, but not the lines of out that these lie in.
     line = LINE // element(op.dtype).size
@@ -103,6 +104,20 @@ def batched(op: TensorOp, machine: Machine, threads: int) -> Schedule:
             body = (Loop(name, block, ExecType.SHARED if threads > 1 else ExecType.SEQ, body),)
     note = f"batch: vectors along {lane.name or 'C'}, {along} at a time, tile {rows}x{columns}"
     return Schedule(op, (*axes[::-1], m, n, k, x), body, shares=threads, notes=(note,))
+
+
+def kernel_of(found: Lanes, sizes: tuple[int, int, int], machine: Machine) -> BatchKernel:
+    """The kernel that runs over so much of M, N and K."""
+    op, (m, n, k) = found.op, sizes
+    rows, columns = tile_for(found, (m, n), machine)
+    in0, in1, out = (
+        "repeated" if t == found.repeated else _access(stride)
+        for t, stride in enumerate(found.along.strides)
+    )
+    conj0, conj1, _ = (tensor.conj for tensor in op.tensors)
+    period = found.dimensions[-1].size if found.repeated is not None else 0
+    kernel = BatchKernel(op.dtype, rows, columns, in0, in1, out, conj0, conj1, period)
+    return kernel._replace(depth=depth_of(kernel, k, machine.target))
 
 
 def tile_for(found: Lanes, sizes: tuple[int, int], machine: Machine) -> tuple[int, int]:

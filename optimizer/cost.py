@@ -19,7 +19,7 @@ from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.optimizer.ahead import is_slow, read_ahead
-from tensorop.optimizer.batch import BatchBlocks, blocks_of, tile_for
+from tensorop.optimizer.batch import BatchBlocks, blocks_of, kernel_of
 from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.dots import Dots
@@ -252,13 +252,15 @@ def batch_cycles(op: TensorOp, machine: Machine) -> float:
     m, n, k = (kernel_axis(op, t).size for t in sides)
     outside = prod(map(op.size_of, sides)) / (m * n * k)
     again = op.size_of(DimType.K) > k
-    rows, columns = tile_for(found, (m, n), machine)
+    kernel = kernel_of(found, (m, n, k), machine)
+    rows, columns = kernel.rows, kernel.columns
     down, across = tiles(m, rows), tiles(n, columns)
     held = sum(bytes_of(op, t) for t in range(3))
     level = held / lane.size * block > machine.l1
     vectors = (m * across * k, n * down * k, m * n * (2 if again else 1))  # of one of the batch
+    splat = 0.0 if kernel.depth else SPLAT
     loaded = sum(
-        v * (LOADED[level] if s else SPLAT) for v, s in zip(vectors, lane.strides, strict=True)
+        v * (LOADED[level] if s else splat) for v, s in zip(vectors, lane.strides, strict=True)
     )
     tile = TILE if all(lane.strides) else SAME_TILE
     waited = down * across * k * LATENCY if k >= LONG_SUM else 0.0

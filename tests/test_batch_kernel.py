@@ -19,6 +19,7 @@ from tensorop.jit.batch_abi import (
     BatchWord,
     DotsKernel,
     ItemsKernel,
+    depth_of,
     dots_tile,
     exact_tile,
     tile_of,
@@ -168,7 +169,23 @@ def test_one_matrix_for_all(apart: tuple[int, int, int], dtype: str, target: Tar
     conj = numpy_dtype(dtype).kind == "c"
     kernel = BatchKernel(dtype, 2, 2, in0, in1, conj0=conj, conj1=conj)  # type: ignore[arg-type]
     for m, n, k, x in ((2, 3, 2, 37), (3, 1, 4, 5), (1, 5, 1, 64)):
-        check(kernel, target, Case(m, n, k, x, apart, at_end=n != 3))
+        for depth in (0, k):
+            case = Case(m, n, k, x, apart, at_end=n != 3)
+            check(kernel._replace(depth=depth), target, case)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_which_sums_a_kernel_has_all_of(target: Target) -> None:
+    """Those for which registers hold an input that is the same for all."""
+    kernel = BatchKernel("float32", 1, 4, "unit", "zero")
+    most = (target.registers - 6) // 4
+    assert depth_of(kernel, 2, target) == 2 and depth_of(kernel, most, target) == most
+    assert depth_of(kernel, most + 1, target) == 0
+    swapped = kernel._replace(rows=4, columns=1, in0="zero", in1="unit")
+    assert depth_of(swapped, 2, target) == 2
+    others = kernel._replace(in1="unit"), kernel._replace(in0="strided")
+    assert not any(depth_of(k, 2, target) for k in (*others, kernel._replace(dtype="complex64")))
+    assert kernel._replace(depth=2).name == f"{kernel.name}_depth2"
 
 
 @pytest.mark.parametrize("target", TARGETS)
