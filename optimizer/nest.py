@@ -15,7 +15,7 @@ from math import prod
 from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store, left_over, masks_stores
-from tensorop.jit.lines import LONG_ROW
+from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access, StreamKernel
 from tensorop.jit.tiles import Tile, choose_tile
@@ -316,7 +316,11 @@ def _rows_and_columns(
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     strips = x.size * kind.size > STRIP and not kernel.width
     strips = strips or bool(strands(op, *_stream_order(op), op.dimensions, machine))
-    if y.type == DimType.K != x.type and strips and not kind.half:
+    again = y.size > 1 and _meets_lines_again(op, x, y)
+    if y.type != DimType.K or x.type == DimType.K:
+        if again and x.size * LINE > machine.l1:
+            columns = machine.l1 // 2 // LINE
+    elif strips and not (kind.half or again):
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
@@ -331,6 +335,15 @@ def _rows_and_columns(
         if y.type == DimType.K:
             rows = min(rows, max(1, longest // prod(summed[:-1])))
     return rows, columns
+
+
+def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:
+    """Whether the lines of a row, one for every element of an input, have those of the next."""
+    for t, tensor in enumerate(op.tensors[: op.out]):
+        along, down = (abs(axis.stride(t) or 0) * element(tensor.dtype).size for axis in (x, y))
+        if 0 < down < LINE <= along:
+            return True
+    return False
 
 
 def _comes_back(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:

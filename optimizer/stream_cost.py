@@ -222,8 +222,8 @@ class Streams:
         step, written = abs(inner.strides[tensor]) * size, tensor == op.out
         beyond = abs(rows.strides[tensor]) * size if rows else 0
         waiting: float = mine
+        down = rows is not None and rows.type == DimType.K != inner.type
         if 0 < beyond < LINE:
-            down = rows is not None and rows.type == DimType.K != inner.type
             count = min(inner.size, self._lanes) if down else inner.size
             # What a row has of the others passes by meanwhile.
             others = [n for t, n in enumerate(self._sizes) if t != tensor and inner.strides[t]]
@@ -237,6 +237,10 @@ class Streams:
             # Lines that follow one another.
             each = transfer(size, mine, machine, written=written)
             return max(each, transfer(step, waiting, machine, written=written))
+        dense = down and rows is not None and step == rows.size * beyond
+        if dense and mine > machine.l2 and not self._in_memory:
+            # What is summed lies end to end, from one vector to the next.
+            return transfer(beyond, mine, machine)
         first = LINE_CYCLES[level_of(mine, machine)] * size / LINE
         if self._in_memory:  # as of tensors whose elements are not apart
             first = max(first, transfer(size, self._held, machine, written=written))

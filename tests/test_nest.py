@@ -12,6 +12,7 @@ import tensorop
 from tensorop import plan_store
 from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.builder import Code
+from tensorop.jit.lines import LINE
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
 from tensorop.optimizer import nest, shared_axis, transfer, window
@@ -82,6 +83,31 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     assert blocks.get("Y", rows) == (min(streams, rows) if long else rows)
     assert blocks.get("X", columns) <= nest.STREAM_BLOCK // streams
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("spec", ["ab,ba->a", "ab,ba->", "ab,ab->a", "ab,ab->"])
+@pytest.mark.parametrize(("a", "b", "step"), [(3000, 9, 2), (9, 3000, 3), (70, 60, 2)])
+def test_lines_that_rows_share_are_come_back_to_soon(
+    a: int, b: int, step: int, spec: str, dtype: str
+) -> None:
+    """Of an input that is walked through by its stride, a cache line holds elements of several
+    rows: all of these are summed, or as much of each as L1 holds the lines of."""
+    rng = np.random.default_rng(a)
+    first = rng.integers(-9, 9, (a, step * b)).astype(dtype)[:, ::step]
+    shape = (b, a) if "ba" in spec else (a, b)
+    second = rng.integers(-9, 9, shape).astype(dtype)
+    plan = tensorop.compile(spec, first, second, threads=1)
+    machine, schedule = host_machine(), plan.schedule
+    (x, y), size = schedule.axes[-2:], np.dtype(dtype).itemsize
+    ways = [(abs(x.stride(t)) * size, abs(y.stride(t)) * size) for t in (0, 1)]
+    blocks = {s.axis: s.block for _, s in schedule.steps() if isinstance(s, Loop)}
+    if any(0 < down < LINE <= along for along, down in ways):
+        down = y.type == DimType.K != x.type
+        assert blocks.get("Y", y.size) >= min(y.size, machine.streams + 1)
+        assert down or blocks.get("X", x.size) * LINE <= machine.l1
+    want = np.einsum(spec, first, second)
+    np.testing.assert_array_equal(plan(first, second), want)
 
 
 @pytest.mark.parametrize(
