@@ -44,6 +44,7 @@ NUMBER = 80.0  # a call that finds out which rows vectors are in
 PICKED = 1.4  # a vector whose elements are picked
 KEPT_MASKED = 4.0  # the same, and a vector of it, where masks are free
 VECTOR_MASKED = 1.5
+WAITED = 9.0  # times what a line takes that others come beside, where all else waits for it
 HIDDEN = 0.1  # of the time that what is in L2 takes, where it is read while others are waited for
 UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
@@ -128,6 +129,8 @@ class Streams:
             total += self._moved[t]
             if step and not followed:
                 total += calls * self._row_start(t, inner, rows)
+            elif rows is not None and not step:
+                total += calls / y * self._waited_for(t, inner, rows)
         return total + self._read_again(inner, rows)
 
     def _follows(self, inner: Dimension, rows: Dimension | None) -> bool:
@@ -211,6 +214,21 @@ class Streams:
         each = LINE_CYCLES[level_of(self._bytes[tensor], self._machine)]
         unnoticed = min(UNNOTICED, ceil(length / LINE)) * each
         return unnoticed + walk_cycles(rows.size if rows else 1, step)
+
+    def _waited_for(self, tensor: int, inner: Dimension, rows: Dimension) -> float:
+        """Cycles to get at the elements that a call has of an input with one for each of its rows,
+        where those of the next call lie elsewhere: the vectors wait for them."""
+        op, level = self._op, level_of(self._bytes[tensor], self._machine)
+        loops = [d for d in op.dimensions if d is not inner and d is not rows]
+        if tensor == op.out or not rows.strides[tensor] or not loops or level < FOLLOWING:
+            return 0.0
+        large = max(range(op.out), key=self._bytes.__getitem__)
+        following = min(loops, key=lambda d: abs(d.strides[large]) or inf)
+        size = self._sizes[tensor]
+        length = rows.size * abs(rows.strides[tensor]) * size
+        if length >= PAGE or abs(following.strides[tensor]) * size <= max(LINE, 2 * length):
+            return 0.0
+        return min(UNNOTICED, ceil(length / LINE)) * WAITED * LINE_CYCLES[level]
 
     def _lone(self, tensor: int, inner: Dimension, rows: Dimension | None) -> float:
         """Cycles for one element of a tensor that is walked through by its stride. Its lines wait
