@@ -21,14 +21,17 @@ SMALL = 1024  # multiply-adds of a product at most that vectors along a batch ar
 
 
 class Layouts:
-    """The orders of an operation's tensors."""
+    """The orders of an operation's tensors; out_is_new: any order of out costs no copy."""
 
-    def __init__(self, op: TensorOp) -> None:
+    def __init__(self, op: TensorOp, *, out_is_new: bool = False) -> None:
         self._op, self._types = op, [d.type for d in op.dimensions]
         self._sizes = [d.size for d in op.dimensions]
         each = range(len(op.tensors))
         self._steps = [[abs(d.strides[t]) for d in op.dimensions] for t in each]
         self._own = [self._as_it_lies(steps) for steps in self._steps]
+        # Where out may have any order, items follow one another as they do in what is read most of.
+        leads = max(range(op.out), key=op.reached) if out_is_new else op.out
+        self._batch = self._steps[leads]
 
     @staticmethod
     def _as_it_lies(steps: list[int]) -> list[int]:
@@ -66,7 +69,7 @@ class Layouts:
         inner = [i for i in own if types[i] != batch]
         if tensor == self._op.out:
             steps = [self._steps[_VECTORS.get(type_, tensor)] for type_ in types]
-            outer.sort(key=lambda i: -steps[i][i])
+            outer.sort(key=lambda i: -self._batch[i])
             inner.sort(key=lambda i: (types[i] == last, -steps[i][i]))
         return (*outer, *inner)
 

@@ -275,7 +275,7 @@ def _searched(op: TensorOp, machine: Machine, out_is_new: bool) -> Realigned:
     free = min(FREE * surely, UNSURE * as_it_lies)
     chosen, least, copying = as_given, surely, _copying(machine)
     estimates: list[tuple[ItemsView[int, Order], float]] = []
-    for short in _candidates(joined, movable, machine):
+    for short in _candidates(joined, movable, machine, out_is_new):
         orders = short.orders
         if joined is not op:
             orders = {t: tuple([i for j in order for i in parts[j]]) for t, order in orders.items()}
@@ -400,11 +400,13 @@ def _keeps_out(op: TensorOp) -> bool:
     return touched or bool(element(op.dtype).half)
 
 
-def _candidates(op: TensorOp, movable: Iterable[int], machine: Machine) -> Iterator[Realigned]:
+def _candidates(
+    op: TensorOp, movable: Iterable[int], machine: Machine, out_is_new: bool = False
+) -> Iterator[Realigned]:
     """Every choice of tensors to be moved, of those that may be, for every plan of what order they
     then have; each once."""
     tensors = [t for t in movable if t != op.out or not _keeps_out(op)]
-    layouts = Layouts(op)
+    layouts = Layouts(op, out_is_new=out_is_new)
     lie = {t: layouts.lies(t) for t in tensors}
     found = set()
     for plan in layouts.plans(machine.l2):

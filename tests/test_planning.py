@@ -3,6 +3,7 @@ Python calls since times are not the same twice, stays in bounds and grows with 
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -129,12 +130,13 @@ def test_fusing_is_that_of_pairs() -> None:
 
 
 def test_layouts_are_those_of_plain_sorting(operations: Sequence[TensorOp]) -> None:
-    for op in operations:
-        found = [[plan(t) for t in range(3)] for plan in Layouts(op).plans()]
-        assert found == [[plan(t) for t in range(3)] for plan in plain_layouts(op)]
+    for op, is_new in itertools.product(operations, (False, True)):
+        plans = Layouts(op, out_is_new=is_new).plans()
+        found = [[plan(t) for t in range(3)] for plan in plans]
+        assert found == [[plan(t) for t in range(3)] for plan in plain_layouts(op, is_new)]
 
 
-def plain_layouts(op: TensorOp) -> Iterator[Any]:
+def plain_layouts(op: TensorOp, out_is_new: bool) -> Iterator[Any]:
     """The dimensions of a tensor, sorted as they lie in it and then by a key."""
     dims, out = op.dimensions, op.out
 
@@ -143,9 +145,11 @@ def plain_layouts(op: TensorOp) -> Iterator[Any]:
         has.sort(key=lambda i: -abs(dims[i].strides[tensor]))
         return tuple(sorted(has, key=lambda i: key(dims[i])))
 
+    guide = max((0, 1), key=op.reached) if out_is_new else out
+
     def as_matrices(last: DimType, t: int) -> tuple[int, ...]:
         def key(d: Dimension) -> tuple[object, ...]:
-            side = {DimType.M: 0, DimType.N: 1}.get(d.type, t) if t == out else t
+            side = {DimType.M: 0, DimType.N: 1}.get(d.type, guide) if t == out else t
             return d.type != DimType.C, t == out and d.type == last, -abs(d.strides[side])
 
         return ordered(t, key)
