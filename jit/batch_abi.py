@@ -4,15 +4,16 @@ generators (jit/batch.py, jit/items.py), and for whoever chooses kernels and wri
 from __future__ import annotations
 
 from enum import IntEnum
-from math import gcd
 from typing import Literal
 
 from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 BatchAccess = Literal["unit", "zero", "strided", "repeated"]
 LONGEST = 4  # rows and columns of a tile at most, in vectors of the batch or of sums
+SUMS = 8  # vectors of sums in a tile that hide how long each step of one takes
 WIDEST = 8  # columns of a tile at most, where items come one after the other or K is inside
 
 
@@ -113,44 +114,66 @@ class ItemsKernel(NamedTuple):
     """Products of one dtype and tile, one item of the batch after the other.
 
     width: elements of a tile along M, consecutive in in0 and out, of which M is a multiple.
-    columns: of a tile; N is a multiple of them. past: tiles are stored past the caches, where out
-    is not read, and their vectors begin where such stores may.
+    columns: of a tile. rest: of the last one, where N is no multiple of them. past: tiles are
+    stored past the caches, where out is not read, and their vectors begin where such stores may.
+    asks: what later items have of the inputs is asked for, each of which has no gaps, and no more
+    lines than its product has steps.
     """
 
     dtype: str
     width: int
     columns: int
+    rest: int = 0
     past: bool = False
+    asks: bool = False
+
+    def joins(self, target: Target) -> bool:
+        """Whether vectors of a tile, whose columns lie end to end, are put together to lines that
+        are stored past the caches: those end within these, but also where the tile does."""
+        size = element(self.dtype).part
+        cut = self.width % target.lanes(size) > 1  # else by single elements
+        ends = not self.rest and self.width * self.columns * size % LINE == 0
+        return self.past and cut and ends
 
     def pieces(self, target: Target) -> tuple[int, ...]:
-        """The vectors that cover a column of a tile: full ones, then perhaps part of one. Past the
-        caches all have the same length, so that each begins at a multiple of it."""
+        """The elements of a column of a tile by vectors: full ones, then perhaps part of one."""
         lanes = target.lanes(element(self.dtype).part)
-        if self.past:
-            lanes = gcd(lanes, self.width)
         whole, rest = divmod(self.width, lanes)
         return (lanes,) * whole + (rest,) * (rest > 0)
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
-        return f"items_{self.dtype}_{self.width}x{self.columns}{'_past' * self.past}"
+        flags = "_past" * self.past + "_asking" * self.asks
+        columns = f"{self.columns}{f'and{self.rest}' if self.rest else ''}"
+        return f"items_{self.dtype}_{self.width}x{columns}{flags}"
 
 
-def exact_tile(m: int, n: int, dtype: str, target: Target) -> tuple[int, int] | None:
-    """The tile of an `ItemsKernel` that fits matrices of m x n, the largest: two or three vectors
-    wide, perhaps with half of one, or down to a quarter of one where no more are needed; None where
-    there is none."""
+def items_tile(
+    m: int, n: int, dtype: str, target: Target, *, masked: bool
+) -> tuple[int, int, int] | None:
+    """The width, columns and rest of an `ItemsKernel` for matrices of m x n; None where there are
+    none.
+
+    The widest that fits exactly: two or three vectors, perhaps with half of one, or down to a
+    quarter of one where no more are needed; masked: or else with any part of one.
+    """
     lanes = target.lanes(element(dtype).part)
     half, quarter = lanes // 2, lanes // 4
     wide = (2 * lanes, 3 * lanes, 2 * lanes + half)
     narrow = (lanes + half, lanes, half, quarter) if m < 2 * lanes else ()
     widths = [w for w in (*wide, *narrow) if w > 1 and m % w == 0]
+    if masked and not (widths and (widths[0] == m or widths[0] >= lanes)):
+        widths = [m] if m <= 3 * lanes else widths
     if not widths:
         return None
     vectors = -(-widths[0] // lanes)
     most = min(WIDEST, (target.registers - 2) // vectors - 1)
-    return widths[0], max(c for c in range(1, most + 1) if n % c == 0)
+    columns, rest = max(c for c in range(1, most + 1) if n % c == 0), 0
+    if masked and columns < min(n, most) and columns * vectors < SUMS:
+        columns = -(-n // -(-n // most))
+        rest = n % columns
+    return widths[0], columns, rest
 
 
 def tile_of(m: int, n: int, dtype: str, target: Target) -> tuple[int, int]:

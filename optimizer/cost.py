@@ -24,7 +24,7 @@ from tensorop.optimizer.digits import has_tile
 from tensorop.optimizer.direct import as_items
 from tensorop.optimizer.dots import Dots
 from tensorop.optimizer.gathered import Gathered
-from tensorop.optimizer.items import Items
+from tensorop.optimizer.items import LATE_ITEM, Items, asks_ahead
 from tensorop.optimizer.lanes import SMALL, as_batch, kernel_axis, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import (
@@ -58,7 +58,10 @@ from tensorop.optimizer.transfer import (
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-HIDDEN = 0.5  # of the time to read what is asked for while panels are multiplied
+HIDDEN = (
+    0.5  # of the time to read what is asked for while panels are multiplied; ITEMS_HIDDEN: items
+)
+ITEMS_HIDDEN = 0.65
 CUT = 11.5  # a vector of a finished column where columns end within vectors
 IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector; EQUAL: where all are equally long
@@ -325,6 +328,9 @@ def items_cycles(items: Items, machine: Machine) -> float:
     tile = FINISHED + k * step + vectors * columns * STORED_WHOLE
     work = count * m / items.width * n / columns * tile
     memory = _item_memory(op, machine) + _alone_again(op, m // items.width, machine)
+    if asks_ahead(items, machine, LATE_ITEM):
+        read = sum(bytes_of(op, t) for t in range(op.out))
+        memory -= ITEMS_HIDDEN * min(work, transfer(read, read, machine))
     return max(work, memory) + BESIDE * min(work, memory)
 
 

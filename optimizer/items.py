@@ -10,16 +10,23 @@ Where the items lie in short rows between each other, a block of them is asked f
 from __future__ import annotations
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, TensorOp
-from tensorop.jit.batch_abi import ItemsKernel, exact_tile
+from tensorop.jit.batch_abi import ItemsKernel, items_tile
 from tensorop.jit.elements import element
+from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LEAST_PART, LINE
+from tensorop.jit.target import Target
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
+from tensorop.optimizer.transfer import bytes_of
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
+
+ASKED_ITEM = 256  # bytes of an input's item that is asked for
+LEAST_SUM = 4  # steps of K for a tile of any width
+LATE_ITEM = 1024  # of one that comes late otherwise
 
 
 class Items(NamedTuple):
@@ -29,6 +36,11 @@ class Items(NamedTuple):
     swapped: bool
     width: int
     columns: int
+    rest: int
+
+    @property
+    def kernel(self) -> ItemsKernel:
+        return ItemsKernel(self.op.dtype, self.width, self.columns, self.rest)
 
 
 def items_of(op: TensorOp, machine: Machine) -> Items | None:
@@ -49,11 +61,20 @@ def items_of(op: TensorOp, machine: Machine) -> Items | None:
         return None
     if item_bytes(op) > machine.l1 // 2:
         return None
+    # Parts of vectors want a kernel for each size: it has to be worth it.
+    large = sum(bytes_of(op, t) for t in range(len(op.tensors))) > machine.l1
+    masked = (
+        large
+        and op.size_of(DimType.K) >= LEAST_SUM
+        and kind.is_float
+        and masks_stores(op.dtype, machine.target)
+    )
     for swapped in (False, True):
         turned = exchange(op) if swapped else op
         (m,), (n,) = turned.of_type(DimType.M), turned.of_type(DimType.N)
         if m.strides[0] == 1 and m.strides[op.out] == 1:
-            tile = exact_tile(m.size, n.size, op.dtype, machine.target)
+            sizes = m.size, n.size
+            tile = items_tile(*sizes, op.dtype, machine.target, masked=masked)
             return None if tile is None else Items(turned, swapped, *tile)
     return None
 
@@ -70,15 +91,19 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
     (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     *others, x = sorted(op.of_type(DimType.C), key=lambda d: -abs(d.strides[op.out]))
     axes = [Axis(f"C{i}", DimType.C, (d,)) for i, d in enumerate(others)]
-    past = _fills_lines(items, x) and leaves_caches(op, machine, sums_inside=True)
-    kernel = ItemsKernel(op.dtype, items.width, items.columns, past)
-    body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
+    columns = _columns_of_lines(items, x, machine.target)
+    if past := columns > 0 and leaves_caches(op, machine, sums_inside=True):
+        items = items._replace(columns=columns, rest=n.size % columns)
     along = max(1, min(x.size, call_work(machine, element(op.dtype)) // (m.size * n.size * k.size)))
     asked, block = touch_block(op, machine)
-    if asked == x and block:
+    apart = asked == x and block > 0
+    asks = not apart and asks_ahead(items, machine)
+    kernel = items.kernel._replace(past=past, asks=asks)
+    body: tuple[Step, ...] = (Call(kernel, (0, 1, 2), ("M", "N", "K", "X")),)
+    if apart:
         along = min(along, block)
-        asks = (c for c in touches(op, x, machine) if not (past and c.tensors == (op.out,)))
-        body = (*asks, *body)
+        touched = (c for c in touches(op, x, machine) if not (past and c.tensors == (op.out,)))
+        body = (*touched, *body)
     if threads > 1:
         share = op.size_of(DimType.C) // (4 * threads)
         along = min(along, max(1, share))
@@ -88,7 +113,7 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
         body = (Loop("X", along, how, body),)
     for axis in reversed(axes):
         body = (Loop(axis.name, 1, how, body),)
-    note = f"items: {along} in a call, tile {items.width}x{items.columns}"
+    note = f"items: {along} in a call, tile {kernel.width}x{kernel.columns}"
     note += ", out past the caches" * past
     all_axes = (
         *axes,
@@ -98,11 +123,34 @@ def itemised(items: Items, machine: Machine, threads: int) -> Schedule:
     return Schedule(op, all_axes, body, shares=threads, swapped=items.swapped, notes=(note,))
 
 
-def _fills_lines(items: Items, x: Dimension) -> bool:
-    """Whether a line of out is stored at once, or in parts that follow one another."""
+def _columns_of_lines(items: Items, x: Dimension, target: Target) -> int:
+    """The most columns of tiles that store lines of out at once, or in parts that follow one
+    another; 0 where no tiles do."""
     op = items.op
     size, ((m,), (n,)) = element(op.dtype).size, map(op.of_type, (DimType.M, DimType.N))
     if items.width * size % LINE == 0:
-        return True
+        return items.columns
     dense = n.strides[op.out] == m.size and x.strides[op.out] == m.size * n.size
-    return dense and items.width == m.size and items.width * size >= LEAST_PART
+    if not dense or items.width < m.size or items.width * size < LEAST_PART:
+        return 0
+    kernel = items.kernel._replace(rest=0, past=True)
+    able = (c for c in range(items.columns, 0, -1) if n.size % c == 0)
+    if joined := next((c for c in able if kernel._replace(columns=c).joins(target)), 0):
+        return joined
+    whole = items.width < target.lanes(size) and not items.width & (items.width - 1)
+    return items.columns if whole else 0
+
+
+def asks_ahead(items: Items, machine: Machine, least: int = ASKED_ITEM) -> bool:
+    """Whether later items are asked for: those of so many bytes in inputs that L2 does not hold, if
+    they lie end to end. The hardware finds out anew on every page that lines follow one another."""
+    op, size = items.op, element(items.op.dtype).size
+    if sum(bytes_of(op, t) for t in range(op.out)) <= machine.l2:
+        return False
+    x = min(op.of_type(DimType.C), key=lambda d: abs(d.strides[op.out]))
+    m, n, k = (op.size_of(side) for side in (DimType.M, DimType.N, DimType.K))
+    tiles = m // items.width * -(-n // items.columns)
+    lines = tiles * k  # one with each step of a product
+    parts = (m * k, k * n)
+    dense = all(x.strides[t] == parts[t] for t in range(op.out))
+    return dense and least <= min(parts) * size <= max(parts) * size <= lines * LINE

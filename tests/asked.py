@@ -10,6 +10,7 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from tensorop.bind import bind
+from tensorop.jit.batch_abi import ItemsKernel
 from tensorop.jit.builder import BYTE, POINTER, WORD, Code, Value
 from tensorop.jit.compiler import load_object, object_code
 from tensorop.jit.copy_abi import CopyKernel
@@ -65,7 +66,7 @@ class Asked:
         bound, named = bind(schedule, current_target())
         kernels = []
         for kernel in named:
-            if isinstance(kernel, (CopyKernel, GemmKernel, StreamKernel)):
+            if isinstance(kernel, (CopyKernel, GemmKernel, ItemsKernel, StreamKernel)):
                 code = object_code(generate(kernel, current_target()), current_target())
                 names = load_object(code, current_target(), [kernel.name], {})
                 kernels.append(names[kernel.name])

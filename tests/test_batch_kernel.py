@@ -21,10 +21,11 @@ from tensorop.jit.batch_abi import (
     ItemsKernel,
     depth_of,
     dots_tile,
-    exact_tile,
+    items_tile,
     tile_of,
 )
 from tensorop.jit.compiler import assembly
+from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.generate import generate
 from tensorop.jit.library import kernel_address
 from tensorop.jit.slots import AxisSlot, Slot
@@ -218,8 +219,11 @@ def test_items_one_after_the_other(dtype: str, target: Target) -> None:
     size = numpy_dtype(dtype).itemsize
     half = max(1, lanes // 2)
     few, more = {max(1, lanes // 4), half, lanes}, {lanes + half, 2 * lanes + half, 3 * lanes}
-    for width in few | {2 * lanes} | more:
-        kernels = [ItemsKernel(dtype, width, 3, past) for past in {False, width * size >= 16}]
+    odd = {lanes - 1, lanes + 3, 3 * lanes - 1} if masks_stores(dtype, target) else set()
+    for width in few | {2 * lanes} | more | odd:
+        goes = width not in odd and width * size >= 16
+        able = {(False, False), (False, True), (goes, True)}
+        kernels = [ItemsKernel(dtype, width, 3, 0, *flags) for flags in sorted(able)]
         for m, n, k, x, apart in (
             (1, 3, 1, 1, 1),
             (1, 3, 5, 7, 2),
@@ -228,6 +232,24 @@ def test_items_one_after_the_other(dtype: str, target: Target) -> None:
         ):
             for at_end, kernel in itertools.product((True, False), kernels):
                 case = Case(m * width, n, k, x, (apart, 1, apart), at_end=at_end)
+                check(kernel, target, case)
+                check(kernel._replace(rest=2), target, replace(case, n=n + 2))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint64"])
+@pytest.mark.parametrize(("rows", "gap"), [(1, 0), (1, 1), (2, 0)])
+def test_lines_of_items(rows: int, gap: int, dtype: str, target: Target) -> None:
+    """Columns that lie end to end and are no vectors are stored by lines, if they begin where such
+    do (`at_end`), or as usual; those of several tiles, and items with gaps, always are."""
+    lanes = target.lanes(numpy_dtype(dtype).itemsize)
+    for width, columns in itertools.product({lanes + lanes // 2, lanes // 2}, range(1, 9)):
+        kernel = ItemsKernel(dtype, width, columns, past=True)
+        if width and kernel.joins(target):
+            for at_end, tiles, beta in itertools.product((True, False), (1, 3), (None, 2.0)):
+                apart = (1, 1, 1 + gap)
+                sizes = rows * width, tiles * columns, 5, 3
+                case = Case(*sizes, apart, beta=beta, at_end=at_end)
                 check(kernel, target, case)
 
 
@@ -242,7 +264,7 @@ def test_updates_of_items(
     lanes = target.lanes(numpy_dtype(dtype).itemsize)
     case = Case(2 * lanes, 4, 3, 5, alpha=alpha, beta=beta, first=first)
     for past in (False, True):
-        check(ItemsKernel(dtype, lanes, 2, past), target, case)
+        check(ItemsKernel(dtype, lanes, 2, past=past), target, case)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -283,29 +305,28 @@ def test_rows_of_dots_are_spread_evenly(m: int) -> None:
         assert left == m % rows and 0 <= left < rows <= 4 and columns >= 2
 
 
-@given(st.integers(1, 70), st.integers(1, 40), st.sampled_from(["float32", "float64", "int8"]))
-def test_tiles_fit_the_items(m: int, n: int, dtype: str) -> None:
+@given(
+    st.integers(1, 70),
+    st.integers(1, 40),
+    st.sampled_from(["float32", "float64", "int8"]),
+    st.booleans(),
+)
+def test_tiles_fit_the_items(m: int, n: int, dtype: str, masked: bool) -> None:
     for target in (param.values[0] for param in TARGETS):
-        tile = exact_tile(m, n, dtype, target)
+        tile = items_tile(m, n, dtype, target, masked=masked)
         lanes = target.lanes(numpy_dtype(dtype).itemsize)
         if tile is None:
             assert m % (2 * lanes) and m % (3 * lanes)
             assert m > 2 * lanes or m % max(2, lanes // 4)
+            assert not masked or m > 3 * lanes
             continue
-        width, columns = tile
-        pieces = ItemsKernel(dtype, width, columns).pieces(target)
+        width, columns, rest = tile
+        pieces = ItemsKernel(dtype, width, columns, rest).pieces(target)
         assert sum(pieces) == width and all(x == lanes for x in pieces[:-1])
         vectors = len(pieces)
-        assert m % width == 0 and n % columns == 0
+        assert m % width == 0 and n % columns == rest
+        assert masked or not (rest or pieces[-1] & (pieces[-1] - 1))
         assert vectors * (columns + 1) + 1 <= target.registers
-
-
-def test_vectors_that_go_past_the_caches_begin_at_their_length() -> None:
-    target = next(param.values[0] for param in TARGETS)
-    lanes = target.lanes(4)
-    for width in (lanes + lanes // 2, 2 * lanes, 3 * lanes, lanes // 2):
-        pieces = ItemsKernel("float32", width, 3, past=True).pieces(target)
-        assert sum(pieces) == width and len(set(pieces)) == 1 and lanes % pieces[0] == 0
 
 
 def test_gathers_only_what_it_can() -> None:

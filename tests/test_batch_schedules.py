@@ -16,12 +16,15 @@ from tensorop.jit.abi import Node
 from tensorop.jit.batch_abi import (
     tile_of,
 )
+from tensorop.jit.builder import Code
 from tensorop.jit.image import KERNEL, REFERENCE
+from tensorop.jit.items import FAR
 from tensorop.jit.kernel import Kernel
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
 from tensorop.optimizer.batch import batched, tile_for
-from tensorop.optimizer.items import itemised, items_of
+from tensorop.optimizer.items import asks_ahead, itemised, items_of
 from tensorop.optimizer.lanes import as_batch, lane_dimension, lanes_of
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.pipeline import optimise
@@ -29,6 +32,7 @@ from tensorop.optimizer.touch import item_rows
 from tensorop.runtime import Bound
 from tensorop.schedule import Call as CallStep
 from tensorop.schedule import Loop
+from tests.asked import Asked, aligned
 from tests.test_batch_kernel import values
 from tests.test_blocked import does_the_same
 
@@ -249,6 +253,43 @@ def test_schedules_of_items(dtype: str, threads: int) -> None:
         past += any(getattr(call.kernel, "past", False) for call in calls)
         does_the_same(op, schedule, buffers, threads)
     assert exchanged > 5 and touched > 1 and past
+
+
+@pytest.mark.parametrize("tensor", [0, 1])
+@pytest.mark.parametrize("n", [16, 32, 48])
+def test_long_items_are_asked_for(n: int, tensor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line of them, but for the first ones; no short items, none with gaps between them, and
+    none that the caches hold."""
+    T, items, m, k = DimType, 9, 32, 32
+
+    def product(m: int, gap: int = 0) -> TensorOp:
+        steps = m * k + gap, n * k + gap, m * n + gap
+        rows = (T.C, items, steps), (T.M, m, (1, 0, 1)), (T.N, n, (0, k, m)), (T.K, k, (m, 1, 0))
+        tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+        return TensorOp(tensors, tuple(Dimension(*row) for row in rows), Primitive.GEMM)
+
+    def asks(op: TensorOp, machine: Machine) -> bool:
+        found = items_of(op, machine)
+        return found is not None and asks_ahead(found, machine)
+
+    machine = SMALL._replace(l1=64 << 10, l2=32 << 10)
+    assert asks(product(m), machine) and not asks(product(m, 16), machine)
+    assert not asks(product(m), machine._replace(l2=1 << 20))
+    found = items_of(product(m), machine)
+    assert found is not None and not asks_ahead(found, machine, least=1 << 14)
+    schedule = itemised(found, machine, 1)
+    rng = np.random.default_rng(0)
+    buffers = [aligned(rng.integers(-4, 5, items * size)) for size in (m * k, n * k, m * n)]
+    a, b = (buffers[t].reshape(items, *shape) for t, shape in enumerate(((k, m), (n, k))))
+    expected = np.matmul(b, a)
+    asked = Asked(buffers[tensor])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2].reshape(items, n, m), expected)
+    item = (m * k, n * k)[tensor] * 4
+    first = FAR // item + 1
+    lines = np.flatnonzero(asked.lines[:-1]).tolist()
+    assert lines == [*range(first * item // LINE, items * item // LINE)]
 
 
 def test_half_types_are_not_rounded_on_the_way() -> None:
