@@ -22,6 +22,7 @@ from tensorop.jit.types import computed, storage
 Number = tuple[Value, ...]
 
 SHORTEST_MASK = 8  # lanes of a mask that has a register of its own at least
+_FEW = 16  # elements of which some take no longer to be read one by one
 _STEPS = 4  # elements that one pointer reaches when they are gathered
 
 
@@ -115,22 +116,29 @@ class Arithmetic:
         return self._load_some(type_, address, count)
 
     def gather(self, address: Value, step: Value, count: Value | None = None) -> Number:
-        """`lanes` real elements that are `step` bytes apart. With a count, the lanes behind repeat
-        the last element that is read."""
+        """`lanes` elements that are `step` bytes apart. With a count, the lanes behind hold zeros,
+        or the last element that is read."""
         if self.lanes == 1:
             return self.load(address, count)
-        ways = [lambda: self.gather_singly(address, step, count)]
-        if count is None:
-            ways += [partial(self._gather_near, address, apart) for apart in NEAR_STEPS]
-        return self._by_step(step, ways)
+        planes = self._planes(address)
+        return tuple([self._widen(one._gather(place, step, count)) for one, place in planes])
 
-    def _by_step(self, step: Value, ways: Sequence[Callable[[], Number]]) -> Number:
-        """The way for elements as near as the step says, the first one for those far apart."""
-        chosen, *near = ways
-        for apart, way in zip(NEAR_STEPS, near, strict=False):
-            is_near = self.code.equal(step, apart * self.element.part)
-            chosen = partial(self._choose, is_near, way, chosen)
-        return chosen()
+    def _planes(self, address: Value) -> Iterator[tuple[Arithmetic, Value]]:
+        """Each part of elements as numbers of its own, as they are stored, and where it begins."""
+        for plane in range(self.element.parts):
+            place = self.code.at(address, plane * self.element.part)
+            yield Arithmetic(self.code, self.element.stored, self.lanes), place
+
+    def _gather(self, address: Value, step: Value, count: Value | None) -> Value:
+        """The same of real elements: whole vectors taken apart, where they are as near."""
+        chosen: Callable[[], Number] = partial(self.gather_singly, address, step, count)
+        target, many = self.code.target, self.lanes > _FEW
+        masks = target.free_masks and self.element.part in target.masked and many
+        for apart in NEAR_STEPS if masks or count is None else ():
+            near = self.code.equal(step, apart * self.element.part)
+            way = partial(self._gather_near, address, apart, count)
+            chosen = partial(self._choose, near, way, chosen)
+        return chosen()[0]
 
     def _choose(
         self, condition: Value, then: Callable[[], Number], otherwise: Callable[[], Number]
@@ -138,35 +146,50 @@ class Arithmetic:
         return tuple(self.code.choose(condition, then, otherwise))
 
     def gather_singly(self, address: Value, step: Value, count: Value | None) -> Number:
-        """As `gather`, for steps of any size only."""
+        """As `gather`, of real elements, for steps of any size only."""
         code, raw = self.code, Literal(self.type, "poison")
         for i, place in enumerate(self._places(address, step, count)):
             part = code.load(place, storage(self.element))
             raw = self.builder.insert_element(raw, part, Whole(INT32, i))
         return (raw,)
 
-    def _gather_near(self, address: Value, apart: int) -> Number:
+    def _gather_near(self, address: Value, apart: int, count: Value | None) -> Number:
         """Every `apart`-th element, out of so many vectors. They share an element where they meet:
-        so the last one ends with the last element that is asked for."""
-        reach = self.lanes - 1
+        so the last one ends with the last element that is asked for. Of one vector, -1: the last
+        one first."""
+        code, part, lanes = self.code, self.element.part, self.lanes
+        if apart < 0:
+            first = code.at(address, (1 - lanes) * part)
+            some = None if count is None else code.sub(lanes, count)
+            (loaded,) = self.load(first, some, behind=True)
+            return (self.builder.shuffle_vector(loaded, loaded, indices([*range(lanes)][::-1])),)
+        reach = lanes - 1
         spots = [divmod(lane * apart, reach) for lane in range(reach)] + [(apart - 1, reach)]
-        (gathered,) = self.load(address)
-        for vector in range(1, apart):
-            place = self.code.at(address, vector * reach * self.element.part)
-            (loaded,) = self.load(place)
-            before = [spot if vector == 1 else lane for lane, (_, spot) in enumerate(spots)]
-            lanes = [
-                self.lanes + spot if owner == vector else old if owner < vector else 0
-                for (owner, spot), old in zip(spots, before, strict=True)
+        gathered: Value | None = None
+        for vector in range(apart):
+            some = None
+            if count is not None:  # of the elements up to the last one that is asked for
+                left = code.sub(code.mul(count, apart), apart - 1 + vector * reach)
+                some = code.max(0, code.min(lanes, left))
+            (loaded,) = self.load(code.at(address, vector * reach * part), some)
+            if gathered is None:
+                gathered = loaded
+                continue
+            earlier = [spot if vector == 1 else lane for lane, (_, spot) in enumerate(spots)]
+            chosen = [
+                lanes + spot if owner == vector else old if owner < vector else 0
+                for (owner, spot), old in zip(spots, earlier, strict=True)
             ]
-            gathered = self.builder.shuffle_vector(gathered, loaded, indices(lanes))
+            gathered = self.builder.shuffle_vector(gathered, loaded, indices(chosen))
+        assert gathered is not None
         return (gathered,)
 
     def scatter(self, value: Number, address: Value, step: Value) -> None:
-        """Store `lanes` real elements `step` bytes apart."""
-        for i, place in enumerate(self._places(address, step, None)):
-            part = self.builder.extract_element(value[0], Whole(INT32, i))
-            self.code.store(part, place)
+        """Store `lanes` elements `step` bytes apart."""
+        for part, (one, start) in zip(value, self._planes(address), strict=True):
+            raw = self._narrow(part)
+            for i, place in enumerate(one._places(start, step, None)):
+                self.code.store(self.builder.extract_element(raw, Whole(INT32, i)), place)
 
     def _places(self, address: Value, step: Value, count: Value | None) -> Iterator[Value]:
         """The address of each lane: few registers hold them, as pointer + 0, 1, 2 or 3 steps."""

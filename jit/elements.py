@@ -12,8 +12,8 @@ from functools import cache
 
 from tensorop.tuples import NamedTuple
 
-GATHERED = frozenset({"float32", "float64"})  # types whose vectors are gathered by strides
-NEAR_STEPS = (2, 3, 4)  # steps at which whole vectors are loaded and taken apart
+GATHERED = frozenset({"float32", "float64"})  # types whose matrices are gathered by strides
+NEAR_STEPS = (-1, 2, 3, 4)  # steps at which whole vectors are loaded and taken apart
 
 
 class Element(NamedTuple):
@@ -46,6 +46,13 @@ class Element(NamedTuple):
             return self
         name = "longdouble" if self.part > 8 else f"float{8 * self.part}"
         return Element(name, self.kind, self.part, self.part)
+
+    @property
+    def stored(self) -> Element:
+        """The element type of one part as it lies in memory, if nothing is computed with it."""
+        if self.half or self.kind == "b":
+            return element(f"uint{8 * self.part}")
+        return self.real
 
     @property
     def vectorises(self) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tensorop.ir import BINARY, REDUCTIONS, UNARY, Primitive
-from tensorop.jit.elements import GATHERED, Element, element
+from tensorop.jit.elements import Element, element
 from tensorop.jit.stream_abi import REDUCING, Access, StreamDescriptor, StreamKernel
 
 __all__ = ["Access", "StreamDescriptor", "StreamKernel", "stream_kernel"]
@@ -149,13 +149,10 @@ def _plain_main(form: StreamKernel) -> StreamKernel:
 
 
 def _plain_accesses(form: StreamKernel) -> StreamKernel:
-    """Fewer accesses: vectors are gathered of the types that most work is done in; else there is
-    one strided kernel for all strides and all reductions, and for types that have no vectors."""
-    accesses = (form.in0, form.in1, form.out)
+    """Fewer accesses: for types that have no vectors there is one strided kernel for all strides
+    and all reductions."""
     kinds = element(form.dtype), element(form.source or form.dtype)
-    if "strided" not in accesses and all(kind.vectorises for kind in kinds):
-        return form
-    if form.dtype in GATHERED and form.source is None:
+    if all(kind.vectorises for kind in kinds):
         return form._replace(out="scattered") if form.strided else form
     in1: Access | None = None if form.in1 is None else "strided"
     strided = form._replace(in0="strided", in1=in1, out="strided")
@@ -168,7 +165,7 @@ def _retyped(form: StreamKernel) -> StreamKernel:
     if form.source is not None or form.conj0 or form.conj1 or not kind.vectorises:
         return form
     accesses = {form.in0, form.in1, form.out} - {None}
-    consecutive = accesses == {"unit"} or (form.main == "zero" and not form.strided)
+    consecutive = accesses == {"unit"} or (form.main == "zero" and form.out == "unit")
     consecutive &= not form.joined
     if kind.parts == 2 and form.main in _PARTWISE and consecutive:
         form = form._replace(dtype=f"float{8 * kind.part}", per_x=2)

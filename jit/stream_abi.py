@@ -52,9 +52,9 @@ class StreamKernel(NamedTuple):
     main: the primitive. dtype: type of the output, and of the arithmetic (half types: float32).
     source: dtype of the inputs where it is another one; they are cast as they are loaded.
     in0, in1, out: access of X; in1 is None with one input. A kernel whose out is strided is one of
-    scalars: it serves every access by strides, and both axes may be reduced (a stride of 0 in out).
-    One of vectors gathers them from strided inputs, and stores them element by element to an out
-    that is scattered.
+    scalars, for types that have no vectors: it serves every access by strides, and both axes may be
+    reduced (a stride of 0 in out). One of vectors gathers them from strided inputs, and stores them
+    element by element to an out that is scattered.
     outer_reduced: Y is reduced. conj0, conj1: the input is read conjugated.
     joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
     one_row: in0 has one row for all, too, and in1 an element each.

@@ -21,6 +21,7 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 ROWS = 4  # rows of Y that one pass along X sums
+_TOGETHER = 32  # elements of a vector at most that may be far apart
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
@@ -68,7 +69,10 @@ class StreamSteps:
         self.code = Code(target, form.name)
         self.element, self.source = element(form.dtype), element(form.source or form.dtype)
         parts = (self.element.accumulator.part, self.source.accumulator.part)
-        self.lanes = self._lanes(1 if form.strided else target.lanes(max(parts)))
+        lanes = target.lanes(max(parts))
+        if form.gathers:  # more elements one by one would be long code, and hardly faster
+            lanes = min(lanes, _TOGETHER)
+        self.lanes = self._lanes(1 if form.strided else lanes)
         self.scalar = self._lanes(1)
         # Elements are stored one by one, with no mask.
         scatters = form.out == "scattered"

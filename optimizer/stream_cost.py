@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import ceil, inf, prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
-from tensorop.jit.elements import GATHERED, NEAR_STEPS, element
+from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.jit.stream_abi import picks
@@ -176,12 +176,13 @@ class Streams:
             if elements and not self._sums and picks(op.dtype, self._machine.target):
                 return PICKED * vectors + (LANE if rows.strides[other] != 1 else 0.0)
             return (REPEATED if elements else 0.0) + VECTOR * vectors
-        strided, apart = False, 0.0
+        strided, apart, kind = False, 0.0, element(op.dtype)
         for t, s in enumerate(inner.strides):
             if s not in (0, 1):
                 strided = True
-                apart += NEAR if s in NEAR_STEPS and t != op.out else LANE
-        if strided and op.dtype not in GATHERED:
+                near = s * kind.parts in NEAR_STEPS and t != op.out
+                apart += kind.parts * (NEAR if near else LANE)
+        if strided and not kind.vectorises:
             return ROW + SCALAR * inner.size
         vectors = ceil(inner.size / lanes)
         down = rows is not None and rows.type == DimType.K
@@ -198,7 +199,6 @@ class Streams:
         work += SUMMED * vectors
         if not along:
             return work + DOWN
-        kind = element(op.dtype)
         together = rows and not down and rows.size >= STRIP and not strided
         return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
 

@@ -257,11 +257,14 @@ def test_one_strided_kernel_serves_every_access(target: Target, dtype: str) -> N
     kernels = {
         Case("gemm", dtype, *access, conj1=dtype in COMPLEX).kernel for access in PRODUCTS[9:]
     }
-    assert len(kernels) == (4 if dtype in ("float32", "float64") else 1)
+    assert len(kernels) == (4 if element(dtype).vectorises else 1)
 
 
 @on_targets
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [d for d in DTYPES if element(d).vectorises],
+)
 def test_vectors_are_gathered_and_scattered(target: Target, dtype: str) -> None:
     kinds = ("unit", "zero", "strided")
     ways = [
@@ -280,9 +283,10 @@ def test_vectors_are_gathered_and_scattered(target: Target, dtype: str) -> None:
         )  # fmt: skip
         assert case.kernel.gathers
         case.check(target)
-    for main, in0, out in itertools.product(("sqrt", "copy", "max"), kinds, ("unit", "strided")):
-        if "strided" in (in0, out):
-            for apart in (-2, 2, 3, 4, 5):
+    mains = {"float32": ("sqrt", "copy", "max"), "bool": ("copy",)}.get(dtype, ("copy", "square"))
+    for main, in0, out in itertools.product((*mains, "zero"), kinds, ("unit", "strided")):
+        if out == "strided" or (in0 == "strided" and main != "zero"):
+            for apart in (-2, -1, 2, 3, 4, 5):
                 Case(main, dtype, in0, None, out, x=37, y=3, apart=apart).check(target)
 
 
