@@ -350,6 +350,32 @@ def test_a_new_batch_of_results_lies_as_what_is_read_most_of() -> None:
     assert sorted("agh", key=steps.__getitem__, reverse=True) == ["h", "a", "g"]
 
 
+def test_sums_down_what_lies_end_to_end_have_their_price() -> None:
+    """Vectors whose elements are apart, but of which all rows that are summed lie together."""
+    a, b = Dimension(DimType.C, 36442, (54, 1, 1)), Dimension(DimType.K, 27, (2, 36442, 0))
+    tensors = tuple(Tensor(role, "float64") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, (a, b), Primitive.GEMM)
+    machine = Machine(current_target(), l1=48 << 10, l2=1 << 20, l3=32 << 20)
+    assert stream_cycles(op, a, b, machine) < stream_cycles(op, b, a, machine)
+
+
+def test_elements_that_rows_wait_for_have_their_price() -> None:
+    """Those that one call has of an input lie far from those of the next, unless a copy of it is as
+    the larger input lies."""
+    T = DimType
+    rows = (T.K, 223, (162864, 29, 0)), (T.C, 18, (1508, 6467, 1508))
+    d, e = Dimension(T.C, 29, (52, 1, 52)), Dimension(T.M, 52, (1, 0, 1))
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    machine = Machine(current_target(), l1=32 << 10, l2=1 << 18, l3=32 << 20)
+    outer = [Dimension(*row) for row in rows]
+    near = [outer[0].stepping((162864, 18 * 29, 0)), outer[1].stepping((1508, 29, 1508))]
+    costs = [
+        stream_cycles(TensorOp(tensors, (*loops, d, e), Primitive.GEMM), e, d, machine)
+        for loops in (near, outer)
+    ]
+    assert costs[1] > 1.02 * costs[0]
+
+
 @pytest.mark.usefixtures("usual_machine")
 def test_explain_says_what_is_moved() -> None:
     text = tensorop.compile("ab,ba->ba", (588, 403), (403, 588), threads=1).explain()
