@@ -28,7 +28,7 @@ from tensorop.program import Array, Program
 from tensorop.runnable import Runnable
 from tensorop.threads import get_num_threads
 
-MOST_KEPT = 1 << 17  # bytes of all intermediate results that need not be given back early
+MOST_KEPT = 1 << 20  # bytes of all intermediate results that need not be given back early
 _BYTE = np.dtype(np.uint8)
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 

@@ -140,9 +140,10 @@ def _records() -> list[Any]:
     return list(known._records.values())
 
 
-def test_results_of_steps_lie_in_buffers() -> None:
+@pytest.mark.parametrize("n", [110, 300])
+def test_results_of_steps_lie_in_buffers(n: int) -> None:
     """Those that do not fit the stack; and other threads run between the steps of long ones."""
-    n, spec = 110, "ij,jk,kl->il"
+    spec = "ij,jk,kl->il"
     rng = np.random.default_rng(5)
     wrong: list[Any] = []
 
