@@ -50,6 +50,7 @@ UPDATED = 1.9  # a vector of a sum that is added to what out holds
 FOLDED = 5.5  # the sum of a vector
 SCALAR = 9.0  # an element of it, where a tensor is strided; LANE: of each such tensor, if gathered
 LANE = 1.0
+MASKED = 2.0  # times that of a lane, of a vector some elements of which do not count
 OVERLAPPED = 1.0  # to translate an address by the second level: of a vector, several at a time
 NEAR = 0.2  # the same of an input whose vectors are picked out of a few others
 
@@ -177,25 +178,26 @@ class Streams:
                 return PICKED * vectors + (LANE if rows.strides[other] != 1 else 0.0)
             return (REPEATED if elements else 0.0) + VECTOR * vectors
         strided, apart, kind = False, 0.0, element(op.dtype)
+        part = inner.size % lanes
         for t, s in enumerate(inner.strides):
             if s not in (0, 1):
                 strided = True
                 near = s * kind.parts in NEAR_STEPS and t != op.out
-                apart += kind.parts * (NEAR if near else LANE)
+                apart += kind.parts * (NEAR if near else LANE) * (inner.size - part)
+                apart += kind.parts * LANE * (MASKED * lanes if t != op.out else part) * (part > 0)
         if strided and not kind.vectorises:
             return ROW + SCALAR * inner.size
         vectors = ceil(inner.size / lanes)
         down = rows is not None and rows.type == DimType.K
         along = inner.type == DimType.K
         again = self._sums > along + down
-        work = apart * inner.size + vectors * (UPDATED if again else 0.0)
+        work = apart + vectors * (UPDATED if again else 0.0)
         free = masks_stores(op.dtype, self._machine.target)
         if not (along or down or strided or again) and free:
             return work + KEPT_MASKED + VECTOR_MASKED * vectors
         if not (along or down):
             alone = 0 if strided else vectors - inner.size // (STRIP * lanes) * STRIP
-            part = PART if inner.size % lanes else 0.0
-            return work + KEPT + VECTOR * vectors + ALONE * alone + part
+            return work + KEPT + VECTOR * vectors + ALONE * alone + (PART if part else 0.0)
         work += SUMMED * vectors
         if not along:
             return work + DOWN

@@ -359,6 +359,19 @@ def test_sums_down_what_lies_end_to_end_have_their_price() -> None:
     assert stream_cycles(op, a, b, machine) < stream_cycles(op, b, a, machine)
 
 
+def test_parts_of_vectors_that_are_gathered_have_their_price() -> None:
+    """Each of their lanes is read by itself, whether it counts or not: they take longer than whole
+    ones."""
+    lanes, tensors = MACHINE.lanes("float64"), [Tensor(t, "float64") for t in ("in0", "in1", "out")]
+
+    def cycles_of(size: int) -> float:
+        x = Dimension(DimType.C, size, (5, 1, 1))
+        y = Dimension(DimType.C, 8, (5 * size, size, size))
+        return stream_cycles(TensorOp(tuple(tensors), (y, x), Primitive.GEMM), x, y, MACHINE)
+
+    assert lanes == 1 or cycles_of(2 * lanes - 1) > cycles_of(2 * lanes)
+
+
 def test_elements_that_rows_wait_for_have_their_price() -> None:
     """Those that one call has of an input lie far from those of the next, unless a copy of it is as
     the larger input lies."""
