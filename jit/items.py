@@ -44,7 +44,10 @@ class _Ahead(NamedTuple):
 
 
 def generate(kernel: ItemsKernel, target: Target) -> ir.Module:
-    """The module of a kernel."""
+    """The module of a kernel; ValueError where it would store parts of vectors past the caches."""
+    cut = any(n & (n - 1) for n in kernel.pieces(target))
+    if kernel.past and cut and not kernel.joins(target):
+        raise ValueError(f"no masked stores past the caches: {kernel.name}")
     return _Items(kernel, target).generate()
 
 

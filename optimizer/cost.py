@@ -58,10 +58,8 @@ from tensorop.optimizer.transfer import (
 # A regime is chosen by estimates, and layouts are compared by those of their regimes.
 remembered = lru_cache(maxsize=256)
 
-HIDDEN = (
-    0.5  # of the time to read what is asked for while panels are multiplied; ITEMS_HIDDEN: items
-)
-ITEMS_HIDDEN = 0.65
+HIDDEN = 0.5  # of the time to read what is asked for while panels are multiplied
+ITEMS_HIDDEN = 0.65  # the same while items without gaps are
 CUT = 11.5  # a vector of a finished column where columns end within vectors
 IN_RUNS = 6.0  # the same, where masks are free
 PIECE = 7.0  # a piece of a column that is shorter than a vector; EQUAL: where all are equally long

@@ -31,7 +31,7 @@ class Layouts:
         self._own = [self._as_it_lies(steps) for steps in self._steps]
         # Where out may have any order, items follow one another as they do in what is read most of.
         leads = max(range(op.out), key=op.reached) if out_is_new else op.out
-        self._batch = self._steps[leads]
+        self._batch_steps = self._steps[leads]
 
     @staticmethod
     def _as_it_lies(steps: list[int]) -> list[int]:
@@ -69,7 +69,7 @@ class Layouts:
         inner = [i for i in own if types[i] != batch]
         if tensor == self._op.out:
             steps = [self._steps[_VECTORS.get(type_, tensor)] for type_ in types]
-            outer.sort(key=lambda i: -self._batch[i])
+            outer.sort(key=lambda i: -self._batch_steps[i])
             inner.sort(key=lambda i: (types[i] == last, -steps[i][i]))
         return (*outer, *inner)
 

@@ -316,14 +316,13 @@ def _rows_and_columns(
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
     strips = x.size * kind.size > STRIP and not kernel.width
     strips = strips or bool(strands(op, *_stream_order(op), op.dimensions, machine))
-    again = y.size > 1 and _meets_lines_again(op, x, y)
-    if y.type != DimType.K or x.type == DimType.K:
-        if again and x.size * LINE > machine.l1:
-            columns = machine.l1 // 2 // LINE
-    elif strips and not (kind.half or again):
+    down, again = y.type == DimType.K != x.type, _meets_lines_again(op, x, y)
+    if down and strips and not (kind.half or again):
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+    elif again and not down and x.size * LINE > machine.l1:
+        columns = machine.l1 // 2 // LINE
     if _comes_back(op, x, y, machine) and machine.l1 // 2 < kind.size * x.size <= machine.l2:
         columns = machine.l1 // 2 // kind.size
     if op.main in SCALED:
@@ -339,7 +338,7 @@ def _rows_and_columns(
 
 def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:
     """Whether the lines of a row, one for every element of an input, have those of the next."""
-    for t, tensor in enumerate(op.tensors[: op.out]):
+    for t, tensor in enumerate(op.tensors[: op.out] if y.size > 1 else ()):
         along, down = (abs(axis.stride(t) or 0) * element(tensor.dtype).size for axis in (x, y))
         if 0 < down < LINE <= along:
             return True

@@ -177,21 +177,16 @@ class Streams:
             if elements and not self._sums and picks(op.dtype, self._machine.target):
                 return PICKED * vectors + (LANE if rows.strides[other] != 1 else 0.0)
             return (REPEATED if elements else 0.0) + VECTOR * vectors
-        strided, apart, kind = False, 0.0, element(op.dtype)
-        part = inner.size % lanes
-        for t, s in enumerate(inner.strides):
-            if s not in (0, 1):
-                strided = True
-                near = s * kind.parts in NEAR_STEPS and t != op.out
-                apart += kind.parts * (NEAR if near else LANE) * (inner.size - part)
-                apart += kind.parts * LANE * (MASKED * lanes if t != op.out else part) * (part > 0)
+        kind, part = element(op.dtype), inner.size % lanes
+        apart = [t for t in self._tensors if inner.strides[t] not in (0, 1)]
+        strided = bool(apart)
         if strided and not kind.vectorises:
             return ROW + SCALAR * inner.size
         vectors = ceil(inner.size / lanes)
         down = rows is not None and rows.type == DimType.K
         along = inner.type == DimType.K
         again = self._sums > along + down
-        work = apart + vectors * (UPDATED if again else 0.0)
+        work = sum([self._apart(t, inner) for t in apart]) + vectors * (UPDATED if again else 0.0)
         free = masks_stores(op.dtype, self._machine.target)
         if not (along or down or strided or again) and free:
             return work + KEPT_MASKED + VECTOR_MASKED * vectors
@@ -203,6 +198,15 @@ class Streams:
             return work + DOWN
         together = rows and not down and rows.size >= STRIP and not strided
         return work + (TOGETHER if together and kind.is_float and not kind.half else ROW + FOLDED)
+
+    def _apart(self, tensor: int, inner: Dimension) -> float:
+        """Cycles to gather the elements that a row has of an input, or to scatter those of out."""
+        parts, part = element(self._op.dtype).parts, inner.size % self._lanes
+        near, written = inner.strides[tensor] * parts in NEAR_STEPS, tensor == self._op.out
+        each = NEAR if near and not written else LANE
+        # Of part of a vector every lane is read by itself, whether it counts or not.
+        last = part if written or not part else MASKED * self._lanes
+        return parts * (each * (inner.size - part) + LANE * last)
 
     def _row_start(self, tensor: int, inner: Dimension, rows: Dimension | None) -> float:
         """Cycles to get at a row of consecutive elements, where the next row does not go on there

@@ -27,7 +27,8 @@ from tensorop.jit.batch_abi import (
 from tensorop.jit.compiler import assembly
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.generate import generate
-from tensorop.jit.library import kernel_address
+from tensorop.jit.library import kernel_address, llvm_ir
+from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target, current_target
 from tensorop.jit.touch_abi import TouchKernel, TouchWord
@@ -173,6 +174,14 @@ def test_one_matrix_for_all(apart: tuple[int, int, int], dtype: str, target: Tar
         for depth in (0, k):
             case = Case(m, n, k, x, apart, at_end=n != 3)
             check(kernel._replace(depth=depth), target, case)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_the_same_for_all_stays_in_registers(target: Target) -> None:
+    """It is loaded outside the loop over the batch, which has no other inside."""
+    kernel = BatchKernel("float32", 1, 4, "unit", "zero")
+    loops = [llvm_ir(kernel._replace(depth=d), target).count("phi i64") for d in (0, 2)]
+    assert loops[1] < loops[0]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -327,6 +336,15 @@ def test_tiles_fit_the_items(m: int, n: int, dtype: str, masked: bool) -> None:
         assert m % width == 0 and n % columns == rest
         assert masked or not (rest or pieces[-1] & (pieces[-1] - 1))
         assert vectors * (columns + 1) + 1 <= target.registers
+
+
+def test_parts_of_vectors_do_not_go_past_the_caches() -> None:
+    """Unless they are put together to lines."""
+    target = current_target()
+    kernel = ItemsKernel("float32", target.lanes(4) + 3, 2, past=True)
+    with pytest.raises(ValueError, match="no masked stores past the caches"):
+        generate(kernel, target)
+    assert generate(kernel._replace(columns=LINE // 4, width=2 * kernel.width), target)
 
 
 def test_gathers_only_what_it_can() -> None:
