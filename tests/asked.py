@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from llvmlite import ir
@@ -60,6 +61,19 @@ class Asked:
         old, new = code.load(mark, BYTE), builder.trunc(self.when(code), BYTE)
         asked = builder.icmp_unsigned("!=", old, ir.Constant(BYTE, 0))
         code.store(builder.select(asked, old, new), mark)
+
+    def of_products(
+        self, schedule: Schedule, buffers: list[NDArray[Any]], shapes: tuple[int, int, int, int]
+    ) -> list[int]:
+        """The lines that a batch of dense products asks for; the products are to be right. shapes:
+        how many there are, and the m, n and k of each."""
+        items, m, n, k = shapes
+        a, b = buffers[0].reshape(items, k, m), buffers[1].reshape(items, n, k)
+        expected = np.matmul(b, a)
+        with patch.object(Code, "prefetch", lambda code, *to, **how: self.ask(code, *to, **how)):
+            self.execute(schedule, buffers)
+        np.testing.assert_array_equal(buffers[2].reshape(items, n, m), expected)
+        return [int(line) for line in np.flatnonzero(self.lines[:-1])]
 
     def execute(self, schedule: Schedule, buffers: list[NDArray[Any]]) -> None:
         """Run a schedule, its product, copy or stream compiled anew."""

@@ -175,7 +175,7 @@ def product(*dims: Dimension) -> TensorOp:
 
 
 @pytest.mark.parametrize("tensor", [0, 1, 2])
-def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_that_follow_are_asked_for(tensor: int) -> None:
     """Every line of a tensor of a batch but those of its first item; of columns, which tiles ask
     for, too, all but the first tile's."""
     items, m, n, k = 9, 48, 40, 32
@@ -191,15 +191,9 @@ def test_items_that_follow_are_asked_for(tensor: int, monkeypatch: pytest.Monkey
     assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [3]
     rng = np.random.default_rng(0)
     buffers = [aligned(rng.integers(-4, 5, items * size)) for size in (m * k, n * k, m * n)]
-    a, b = (buffers[t].reshape(items, *shape) for t, shape in enumerate(((k, m), (n, k))))
-    expected = np.matmul(b, a)
-    asked = Asked(buffers[tensor])
-    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **how: asked.ask(code, *to, **how))
-    asked.execute(schedule, buffers)
-    np.testing.assert_array_equal(buffers[2].reshape(items, n, m), expected)
-    lines = np.flatnonzero(asked.lines[:-1])
+    lines = Asked(buffers[tensor]).of_products(schedule, buffers, (items, m, n, k))
     item = (m * k, n * k, m * n)[tensor] * 4 // LINE
-    assert lines[lines >= item].tolist() == [*range(item, items * item)]
+    assert [line for line in lines if line >= item] == [*range(item, items * item)]
     assert tensor == 1 or lines[0] == item
 
 

@@ -19,6 +19,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import window
+from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.machine import host_machine
 from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.asked import Asked, aligned
@@ -313,3 +314,37 @@ def test_whole_lines_are_stored_past_the_caches(
     Asked(a).execute(schedule, [a, b, out])
     expected = b.reshape(n, k) @ a.reshape(k, m)
     np.testing.assert_array_equal(out.reshape(n, m), expected)
+
+
+@pytest.mark.parametrize("n", [8, 24])
+def test_columns_of_items_are_stored_as_lines(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that end within lines, but lie end to end: without stores past the caches nothing is
+    stored."""
+    items, lanes, k = 40, TINY.lanes("float32"), 5
+    m = lanes + lanes // 2
+    rows = (
+        (DimType.C, items, (m * k, n * k, m * n)),
+        (DimType.M, m, (1, 0, 1)),
+        (DimType.N, n, (0, k, m)),
+        (DimType.K, k, (m, 1, 0)),
+    )
+    tensors = tuple(Tensor(role, "float32") for role in ("in0", "in1", "out"))
+    op = TensorOp(tensors, tuple(Dimension(*row) for row in rows), Primitive.GEMM)
+    machine = TINY._replace(l1=16 << 10, l2=16 << 10, l3=24 << 10)
+    found = items_of(op, machine)
+    assert found is not None
+    schedule = itemised(found, machine, 1)
+    (kernel,) = [s.kernel for _, s in schedule.steps() if isinstance(s, Call)]
+    if not kernel.past:
+        pytest.skip("nothing is stored past the caches")
+    assert m * 4 % LINE == 0 or kernel.joins(machine.target)
+    rng = np.random.default_rng(0)
+    a, b, out = (aligned(rng.integers(1, 5, items * size)) for size in (m * k, n * k, m * n))
+    out[:] = np.nan
+    with monkeypatch.context() as patched:
+        patched.setattr(Code, "store_past_caches", lambda *arguments: None)
+        Asked(a).execute(schedule, [a, b, out])
+    assert np.isnan(out).all()
+    Asked(a).execute(schedule, [a, b, out])
+    expected = b.reshape(items, n, k) @ a.reshape(items, k, m)
+    np.testing.assert_array_equal(out.reshape(items, n, m), expected)
