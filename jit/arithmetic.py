@@ -13,7 +13,7 @@ from functools import partial
 from llvmlite import ir
 
 from tensorop.jit.builder import INT32, Code, Value
-from tensorop.jit.elements import NEAR_STEPS, Element
+from tensorop.jit.elements import FEW_LANES, NEAR_STEPS, Element
 from tensorop.jit.half import narrow, widen
 from tensorop.jit.instructions import Literal, Whole, vector_type
 from tensorop.jit.lines import LINE
@@ -22,7 +22,6 @@ from tensorop.jit.types import computed, storage
 Number = tuple[Value, ...]
 
 SHORTEST_MASK = 8  # lanes of a mask that has a register of its own at least
-_FEW = 16  # elements of which some take no longer to be read one by one
 _STEPS = 4  # elements that one pointer reaches when they are gathered
 
 
@@ -132,7 +131,7 @@ class Arithmetic:
     def _gather(self, address: Value, step: Value, count: Value | None) -> Value:
         """The same of real elements: whole vectors taken apart, where they are as near."""
         chosen: Callable[[], Number] = partial(self.gather_singly, address, step, count)
-        target, many = self.code.target, self.lanes > _FEW
+        target, many = self.code.target, self.lanes > FEW_LANES
         masks = target.free_masks and self.element.part in target.masked and many
         for apart in NEAR_STEPS if masks or count is None else ():
             near = self.code.equal(step, apart * self.element.part)

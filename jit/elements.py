@@ -14,6 +14,8 @@ from tensorop.tuples import NamedTuple
 
 GATHERED = frozenset({"float32", "float64"})  # types whose matrices are gathered by strides
 NEAR_STEPS = (-1, 2, 3, 4)  # steps at which whole vectors are loaded and taken apart
+FEW_LANES = 16  # of which some take no longer one by one; MOST_LANES: at most that are far apart
+MOST_LANES = 32
 
 
 class Element(NamedTuple):

@@ -13,7 +13,7 @@ from tensorop.jit.abi import Frame
 from tensorop.jit.arithmetic import Arithmetic, Number
 from tensorop.jit.asked import ahead_in_rows
 from tensorop.jit.builder import Code, Value
-from tensorop.jit.elements import Element, element
+from tensorop.jit.elements import MOST_LANES, Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
@@ -21,7 +21,6 @@ from tensorop.jit.target import Target
 from tensorop.tuples import NamedTuple
 
 ROWS = 4  # rows of Y that one pass along X sums
-_TOGETHER = 32  # elements of a vector at most that may be far apart
 _HEAVY = frozenset({"sqrt", "reciprocal", "div", "abs"})  # of complex types: long code
 
 
@@ -71,7 +70,7 @@ class StreamSteps:
         parts = (self.element.accumulator.part, self.source.accumulator.part)
         lanes = target.lanes(max(parts))
         if form.gathers:  # more elements one by one would be long code, and hardly faster
-            lanes = min(lanes, _TOGETHER)
+            lanes = min(lanes, MOST_LANES)
         self.lanes = self._lanes(1 if form.strided else lanes)
         self.scalar = self._lanes(1)
         # Elements are stored one by one, with no mask.

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
+from tensorop.ir import REDUCTIONS, Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.optimizer.batch import batched
 from tensorop.optimizer.blocked import blocked
 from tensorop.optimizer.choice import MODEL, Choice
@@ -48,7 +48,7 @@ from tensorop.optimizer.result import Passes
 from tensorop.optimizer.tiny import tiny_of, tiny_products
 from tensorop.optimizer.touch import touched
 from tensorop.optimizer.transfer import sharers
-from tensorop.optimizer.vectors import streamed
+from tensorop.optimizer.vectors import reduced, streamed
 from tensorop.optimizer.widen import widen
 from tensorop.schedule import Call, Schedule
 from tensorop.tuples import NamedTuple
@@ -172,6 +172,8 @@ def _scheduled(
         swapping = exchange(op) if swapped else op
         return touched(blocked(swapping, machine, threads, swapped, choice), machine)
     op = streamed(op, machine) if regime.name == "stream" else passes.run(identify, op).op
+    if op.main in REDUCTIONS:
+        op = passes.run(reduced, op, machine, quiet=True).op
     op = passes.run(order, op).op
     op = passes.run(group, op, machine, quiet=True).op
     if regime.name == "stream":

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import ceil, inf, prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, TensorOp
-from tensorop.jit.elements import NEAR_STEPS, element
+from tensorop.jit.elements import FEW_LANES, MOST_LANES, NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.jit.stream_abi import picks
@@ -201,12 +201,16 @@ class Streams:
 
     def _apart(self, tensor: int, inner: Dimension) -> float:
         """Cycles to gather the elements that a row has of an input, or to scatter those of out."""
-        parts, part = element(self._op.dtype).parts, inner.size % self._lanes
-        near, written = inner.strides[tensor] * parts in NEAR_STEPS, tensor == self._op.out
+        op, lanes = self._op, min(self._lanes, MOST_LANES)
+        parts, part = element(op.dtype).parts, inner.size % lanes
+        near, written = inner.strides[tensor] * parts in NEAR_STEPS, tensor == op.out
         each = NEAR if near and not written else LANE
-        # Of part of a vector every lane is read by itself, whether it counts or not.
-        last = part if written or not part else MASKED * self._lanes
-        return parts * (each * (inner.size - part) + LANE * last)
+        # Of part of a vector all lanes are read, one by one if they are few, count they or not.
+        last = part * LANE
+        if part and not written:
+            taken = near and lanes > FEW_LANES and masks_stores(op.dtype, self._machine.target)
+            last = lanes * (NEAR if taken else MASKED * LANE)
+        return parts * (each * (inner.size - part) + last)
 
     def _row_start(self, tensor: int, inner: Dimension, rows: Dimension | None) -> float:
         """Cycles to get at a row of consecutive elements, where the next row does not go on there

@@ -85,6 +85,35 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "uint8", "bool", "float16"])
+@pytest.mark.parametrize(
+    ("spec", "shape", "along"),
+    [
+        ("ab->a", (5000, 3), "a"),
+        ("ab->", (5000, 3), "a"),
+        ("abc->ab", (90, 80, 2), "ab"),
+        ("abc->b", (40, 90, 2), "b"),
+        ("ab->a", (40, 1000), "b"),
+        ("ab->b", (40, 1000), "b"),
+    ],
+)
+def test_sums_do_not_go_along_short_axes(
+    spec: str, shape: tuple[int, ...], along: str, dtype: str
+) -> None:
+    """Backwards, too: vectors are gathered along longer ones."""
+    rng = np.random.default_rng(len(spec))
+    values = rng.integers(0, 3, shape).astype(dtype)
+    for operand in (values, values[..., ::-1]):
+        plan = tensorop.compile(spec, operand, threads=1)
+        kernels = [s.kernel for _, s in plan.schedules[-1].steps() if isinstance(s, Call)]
+        if operand is not values and isinstance(kernels[-1], StreamKernel) and dtype != "float16":
+            (x,) = plan.schedules[-1].axes[-2].dimensions
+            assert x.name == along
+        wide = {"bool": "bool", "complex128": "complex128"}.get(dtype, "int64")
+        expected = np.einsum(spec, operand.astype(wide)).astype(dtype)
+        np.testing.assert_array_equal(plan(operand), expected)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("spec", ["ab,ba->a", "ab,ba->", "ab,ab->a", "ab,ab->"])
 @pytest.mark.parametrize(("a", "b", "step"), [(3000, 9, 2), (9, 3000, 3), (70, 60, 2)])
