@@ -53,6 +53,7 @@ def stream_kernel(
     one_row: bool = False,
     past: bool = False,
     width: int = 0,
+    in_turn: bool = False,
     asks0: bool = False,
     asks1: bool = False,
 ) -> StreamKernel:
@@ -86,6 +87,9 @@ def stream_kernel(
     width : int
         Vectors of a row that are summed down all rows at once, where Y is reduced: as many as the
         registers have room for. Only a wish: types that have no vectors of their own have a few.
+    in_turn : bool
+        Rows that are summed along X lie end to end in memory: one after the other they are read as
+        a single stream. Only a wish, too.
     asks0, asks1 : bool
         What is read later of the input is asked for: it is in memory, and vectors of several rows
         in turn, or of short ones, are more than the hardware makes out. Only a wish, too.
@@ -113,7 +117,7 @@ def stream_kernel(
         raise ValueError("in0 has one row for all beside an element of in1 for each joined row")
     accesses = in0, in1, out
     flags = outer_reduced, conj0, conj1, joined, one_row, past
-    form = StreamKernel(main, dtype, source, *accesses, *flags, width, asks0, asks1)
+    form = StreamKernel(main, dtype, source, *accesses, *flags, width, in_turn, asks0, asks1)
     return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
 
@@ -181,8 +185,8 @@ def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
 
 
 def _plain_stores(form: StreamKernel) -> StreamKernel:
-    """Past the caches only what is stored once, as it was computed; wide sums of simple types;
-    only consecutive vectors are asked for."""
+    """Past the caches only what is stored once, as it was computed; wide sums of simple types; rows
+    in turn only where there are several; only consecutive vectors are asked for."""
     kinds = element(form.dtype), element(form.source or form.dtype)
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
@@ -192,6 +196,7 @@ def _plain_stores(form: StreamKernel) -> StreamKernel:
     form = form if real and down else form._replace(width=0)
     asks = not form.strided and all(kind.vectorises for kind in kinds)
     return form._replace(
+        in_turn=form.in_turn and form.out == "reduced" and not form.outer_reduced,
         asks0=form.asks0 and asks and form.in0 == "unit",
         asks1=form.asks1 and asks and form.in1 == "unit",
     )

@@ -60,6 +60,7 @@ class StreamKernel(NamedTuple):
     one_row: in0 has one row for all, too, and in1 an element each.
     past: whole lines of out are stored past the caches, where out is not read.
     width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
+    in_turn: rows are summed along X one after the other, not several at a time.
     asks0, asks1: what is read later of the input is asked for: it is in memory.
     per_x: elements of `dtype` that make one position of X.
     """
@@ -77,6 +78,7 @@ class StreamKernel(NamedTuple):
     one_row: bool = False
     past: bool = False
     width: int = 0
+    in_turn: bool = False
     asks0: bool = False
     asks1: bool = False
     per_x: int = 1
@@ -91,6 +93,7 @@ class StreamKernel(NamedTuple):
             "joined": self.joined,
             "one_row": self.one_row,
             "past": self.past,
+            "in_turn": self.in_turn,
             "asking0": self.asks0,
             "asking1": self.asks1,
         }

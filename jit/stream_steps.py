@@ -120,7 +120,8 @@ class StreamSteps:
 
     def _ahead(self, stride: Value) -> Value:
         length = self.code.mul(self.x, self.source.size)
-        return ahead_in_rows(self.code, length, stride, ROWS if self.form.out == "reduced" else 1)
+        several = self.form.out == "reduced" and not self.form.in_turn
+        return ahead_in_rows(self.code, length, stride, ROWS if several else 1)
 
     def _lanes(self, count: int) -> Lanes:
         return Lanes(

@@ -6,6 +6,8 @@
 - `_sum_over_x`: several independent accumulators along X, folded pairwise. Rows of floating types
   that are short, or share the second input, are done several at a time: their chains overlap, what
   they share is loaded once, and their vectors are folded together, into a vector of their sums.
+  Rows from memory that lie end to end are done one after the other: several at a time are too many
+  places for the hardware to read ahead at.
 
 `_sum_anywhere` is the scalar form for any strides.
 """
@@ -123,7 +125,7 @@ class Sums(Strips):
     @property
     def _rows(self) -> int:
         """How many rows are summed together."""
-        return ROWS if self._fast else 1
+        return ROWS if self._fast and not self.form.in_turn else 1
 
     @property
     def _chains(self) -> int:

@@ -18,6 +18,7 @@ from tensorop.jit.batch_abi import tiles
 from tensorop.jit.elements import NEAR_STEPS, element
 from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.lines import LINE, LONG_ROW
+from tensorop.jit.planar_abi import PlanarKernel
 from tensorop.optimizer.ahead import is_slow, read_ahead
 from tensorop.optimizer.batch import BatchBlocks, blocks_of, kernel_of
 from tensorop.optimizer.digits import has_tile
@@ -360,7 +361,19 @@ def planar_cycles(planar: Planar, op: TensorOp, machine: Machine) -> float:
     records = prod([d.size for d in batch]) / prod([d.size for d in planar.inside])
     calls = records / planar.along.size
     work, memory = records / lanes * each + calls * CALL, all_transfers(op, machine)
+    memory += _in_pieces(kernel, op, machine)
     return max(work, memory) + BESIDE * min(work, memory)
+
+
+def _in_pieces(kernel: PlanarKernel, op: TensorOp, machine: Machine) -> float:
+    """Cycles that lines of long records wait for memory: pieces of as many records as there are
+    lanes are read in turn, which the hardware does not follow if all of these are a page."""
+    long = kernel.long(machine.target)
+    held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
+    if long is None or long == op.out or level_of(held, machine) != MEMORY:
+        return 0.0
+    unnoticed = min(1.0, kernel.parts[long] * LINE / PAGE)
+    return bytes_of(op, long) / LINE * unnoticed * LINE_CYCLES[MEMORY]
 
 
 def _alone_again(op: TensorOp, passes: int, machine: Machine) -> float:

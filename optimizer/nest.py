@@ -37,6 +37,8 @@ from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 from tensorop.tuples import NamedTuple
 
 STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
+LONG_ROWS = 2048  # bytes of rows in L3 that the hardware has found before they end
+ROW_LINES = 2  # of a row, up to which several are as one
 STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
@@ -275,7 +277,10 @@ def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     tensors = tuple(range(len(op.tensors)))
     joined = spread(op, outer, inner, machine.target) is not None
     asks = _asked(op, x, machine)
-    call = stream_call(op, main, tensors, (x, y), asks, joined=joined, past=past, width=width)
+    in_turn = _in_turn(op, x, y, machine)
+    call = stream_call(
+        op, main, tensors, (x, y), asks, joined=joined, past=past, width=width, in_turn=in_turn
+    )
     steps = _touched(op, call, ("X", "Y"), (call,))
     rows, columns = _rows_and_columns(op, x, y, machine, call.kernel)
     if y.size > rows:
@@ -301,11 +306,26 @@ def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
 def _asked(op: TensorOp, x: Axis, machine: Machine) -> list[bool]:
     """Which inputs are asked for: large ones where all is more than the caches hold. For sums along
     X, of which a vector is no more than a load and an addition, and for short rows, also those that
-    only L3 holds."""
+    only L3 holds. Where the hardware follows long rows by itself, only these are: others, in L3."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    short = x.size * element(op.dtype).size <= STRIP
-    far = short or x.type == DimType.K or level_of(sum(held), machine) == MEMORY
+    row, level = x.size * element(op.dtype).size, level_of(sum(held), machine)
+    far = row <= STRIP or x.type == DimType.K or level == MEMORY
+    if not machine.asks_in_rows:
+        far &= row <= LONG_ROWS and level < MEMORY
     return [far and each > machine.l2 for each in held[:-1]]
+
+
+def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
+    """Whether rows that are summed lie end to end in memory: one after the other they are a single
+    stream, which the hardware follows; it does not follow several that are near one another, unless
+    all of them are a few lines."""
+    held = [bytes_of(op, t) for t in range(len(op.tensors))]
+    if x.type != DimType.K or level_of(sum(held), machine) != MEMORY:
+        return False
+    large = [t for t in range(op.out) if held[t] > machine.l2]
+    size = element(op.tensors[0].dtype).size
+    end_to_end = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
+    return end_to_end and x.size * size > ROW_LINES * LINE
 
 
 def _rows_and_columns(
@@ -403,6 +423,7 @@ def stream_call(
     joined: bool = False,
     past: bool = False,
     width: int = 0,
+    in_turn: bool = False,
 ) -> Call:
     """A call of the stream kernel for `main` over two axes that are affine in every tensor; asks:
     whether what each input has further on is asked for."""
@@ -428,6 +449,7 @@ def stream_call(
         one_row=joined and y.stride(0) == 0,
         past=past,
         width=width,
+        in_turn=in_turn,
         asks0=any(asks[:1]),
         asks1=any(asks[1:]),
     )

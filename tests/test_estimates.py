@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
+from tensorop.jit.lines import LINE
 from tensorop.jit.target import current_target
 from tensorop.optimizer import cost
 from tensorop.optimizer import realign as passes
-from tensorop.optimizer.cost import least_cycles
+from tensorop.optimizer.cost import least_cycles, planar_cycles
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.planar import planar_of
 from tensorop.optimizer.realign import cycles, realign
+from tensorop.optimizer.regime import choose
 from tensorop.optimizer.stream_cost import stream_cycles
 from tensorop.optimizer.transfer import (
     BYTES_PER_CYCLE,
@@ -86,6 +89,21 @@ def test_parts_of_vectors_that_are_gathered_have_their_price() -> None:
         return stream_cycles(TensorOp(tuple(tensors), (y, x), Primitive.GEMM), x, y, MACHINE)
 
     assert lanes == 1 or cycles_of(2 * lanes - 1) > cycles_of(2 * lanes)
+
+
+@pytest.mark.parametrize("columns", [40, 64, 100])
+def test_pieces_of_records_from_memory_have_their_price(columns: int) -> None:
+    """They are many places at once: rows are then summed as they lie; in L3 they may stay."""
+    dims = Dimension(DimType.M, 1 << 18, (columns, 1)), Dimension(DimType.K, columns, (1, 0))
+    op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), dims, Primitive.SUM)
+    near = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=1 << 30)
+    far = near._replace(l3=8 << 20)
+    planar = planar_of(op, near)
+    if planar is None:
+        pytest.skip("records are not taken apart on this target")
+    waits = planar_cycles(planar, op, far) - planar_cycles(planar, op, near)
+    assert waits > bytes_of(op, 0) / LINE * LINE_CYCLES[MEMORY] / 2
+    assert choose(op, far).name == "nest"
 
 
 def test_elements_that_rows_wait_for_have_their_price() -> None:

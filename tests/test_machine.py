@@ -11,16 +11,22 @@ from tensorop.optimizer.machine import STREAMS, host_machine
 
 
 @pytest.mark.parametrize(
-    ("facts", "streams", "near_l3"),
+    ("facts", "streams", "near_l3", "asks"),
     [
-        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8, True),
-        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS, False),
-        ("CPU implementer\t: 0x41\n", STREAMS, False),
-        (None, STREAMS, False),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8, True, False),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\n", 8, True, True),
+        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS, False, False),
+        ("CPU implementer\t: 0x41\n", STREAMS, False, False),
+        (None, STREAMS, False, False),
     ],
 )
 def test_what_follows_from_the_maker(
-    facts: str | None, streams: int, near_l3: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    facts: str | None,
+    streams: int,
+    near_l3: bool,
+    asks: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "cpuinfo"
     if facts is not None:
@@ -30,7 +36,7 @@ def test_what_follows_from_the_maker(
     host_machine.cache_clear()
     try:
         host = host_machine()
-        assert (host.streams, host.near_l3) == (streams, near_l3)
+        assert (host.streams, host.near_l3, host.asks_in_rows) == (streams, near_l3, asks)
     finally:
         target.cpu_facts.cache_clear()
         host_machine.cache_clear()

@@ -17,7 +17,7 @@ from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
 from tensorop.optimizer import nest, shared_axis, transfer, window
 from tensorop.optimizer.joined import NARROW
-from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.schedule import Call, Loop
@@ -140,18 +140,60 @@ def test_lines_that_rows_share_are_come_back_to_soon(
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "asks"), [(400, 600, True), (40, 600, False), (40, 6000, True)]
-)
-def test_rows_in_memory_are_asked_for(rows: int, columns: int, asks: bool) -> None:
-    """Not what the caches hold, nor what all rows have the same."""
+    ("rows", "columns", "wants", "asks"),
+    [
+        (400, 600, True, True), (40, 600, True, False), (40, 6000, True, True),
+        (400, 600, False, False), (5000, 30, False, False),
+    ],
+)  # fmt: skip
+def test_rows_in_memory_are_asked_for(rows: int, columns: int, wants: bool, asks: bool) -> None:
+    """Not what the caches hold, nor what all rows have the same, nor what a machine follows."""
     k = Dimension(DimType.K, rows, (columns, 1, 0))
     m = Dimension(DimType.M, columns, (1, 0, 1))
     tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
     op = TensorOp(tensors, (k, m), Primitive.GEMM)
-    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 19)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 19, asks_in_rows=wants)
     (stage,) = plan_stages(op, machine, 1)
     (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
     assert isinstance(kernel, StreamKernel) and (kernel.asks0, kernel.asks1) == (asks, False)
+
+
+@pytest.mark.parametrize(("columns", "asks"), [(40, True), (400, True), (4000, False)])
+def test_short_rows_from_l3_are_asked_for(columns: int, asks: bool) -> None:
+    """Also where the machine follows long ones by itself."""
+    op = _maxima(40_000 // columns, columns, columns)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 20, asks_in_rows=False)
+    kernel = _stream_kernel(op, machine)
+    assert kernel.asks0 == asks and not kernel.in_turn
+
+
+@pytest.mark.parametrize(
+    ("columns", "stride", "l3", "in_turn"),
+    [
+        (100, 100, 1 << 16, True), (48, 48, 1 << 16, True), (24, 24, 1 << 16, False),
+        (100, 200, 1 << 16, False), (100, 100, 1 << 20, False),
+    ],
+)  # fmt: skip
+def test_rows_that_lie_end_to_end_in_memory_are_summed_in_turn(
+    columns: int, stride: int, l3: int, in_turn: bool
+) -> None:
+    """Not rows that are a few lines together, nor such as have something in between."""
+    op = _maxima(40_000 // columns, columns, stride)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=l3)
+    assert _stream_kernel(op, machine).in_turn == in_turn
+
+
+def _maxima(rows: int, columns: int, stride: int) -> TensorOp:
+    """Along rows; sums would have other ways for short ones."""
+    dims = Dimension(DimType.M, rows, (stride, 1)), Dimension(DimType.K, columns, (1, 0))
+    return TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), dims, Primitive.MAX)
+
+
+def _stream_kernel(op: TensorOp, machine: Machine) -> StreamKernel:
+    (stage,) = plan_stages(op, machine, 1)
+    (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
+    assert isinstance(kernel, StreamKernel)
+    return kernel
 
 
 @pytest.mark.parametrize(
@@ -402,7 +444,7 @@ def test_what_streams_read_is_asked_for(
         Dimension(DimType.M if not along else DimType.K, columns, (1, int(along), 1 - along)),
     )
     tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
-    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17, asks_in_rows=True)
     (stage,) = plan_stages(TensorOp(tensors, dims, Primitive.GEMM), machine, 1)
     sizes = (rows * columns, columns, rows) if along else (rows * columns, rows, columns)
     a, b, out = (aligned(np.random.default_rng(1).integers(-4, 5, size)) for size in sizes)

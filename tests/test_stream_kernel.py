@@ -121,6 +121,22 @@ def test_wide_sums_down_rows(target: Target, dtype: str) -> None:
     assert not wide or (case.kernel.width == width and "wide24" in case.kernel.name)
 
 
+@on_targets
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16", "bfloat16"])
+def test_rows_summed_in_turn(target: Target, dtype: str) -> None:
+    """Shorter and longer than the sums that rows have side by side."""
+    for i, (x, y) in enumerate(itertools.product((1, 9, 37, 300), (1, 3, 9))):
+        first, alpha, beta = UPDATES[i % len(UPDATES)]
+        main, in1 = (("sum", None), ("gemm", "unit"), ("gemm", "zero"))[i % 3]
+        case = Case(
+            main, dtype, in1=in1, out="reduced", x=x, y=y, in_turn=True, asks=i % 2 == 0,
+            shared=i % 4 == 1, first=first, alpha=alpha, beta=beta, pad=i % 3, special=i % 5 == 4,
+        )  # fmt: skip
+        assert case.kernel.in_turn and "in_turn" in case.kernel.name
+        case.check(target)
+    assert not stream_kernel("sum", dtype, in_turn=True, outer_reduced=True).in_turn
+
+
 def test_what_is_not_wide() -> None:
     for kernel in (
         stream_kernel("gemm", "float32", in1="unit", out="reduced", width=8),
