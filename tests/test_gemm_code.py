@@ -87,6 +87,7 @@ def test_tile_choice_wastes_little(target: Target) -> None:
         assert choose_tile(target, kind, 2 * lanes, 1024) == Tile(2, 12)
         assert choose_tile(target, kind, 2 * lanes, 1024, binary=True) == Tile(2, 8)
         run, m, tall = 4 * 5 * lanes, 4000 * lanes, Tile(4, 4)
+        target = target._replace(half_units=False)
         halves = target._replace(half_units=True)  # L2 has twice the time
         assert choose_tile(target, kind, m, 20, run) == tall
         assert choose_tile(halves, kind, m, 20, run, busy=True) == tall
