@@ -318,14 +318,16 @@ def _asked(op: TensorOp, x: Axis, machine: Machine) -> list[bool]:
 def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     """Whether rows that are summed lie end to end in memory: one after the other they are a single
     stream, which the hardware follows; it does not follow several that are near one another, unless
-    all of them are a few lines."""
+    all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
+    L2 for every row, several rows at a time that share it are faster."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
     if x.type != DimType.K or level_of(sum(held), machine) != MEMORY:
         return False
     large = [t for t in range(op.out) if held[t] > machine.l2]
     size = element(op.tensors[0].dtype).size
     end_to_end = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
-    return end_to_end and x.size * size > ROW_LINES * LINE
+    common = x.size * size * (op.out - len(large))
+    return end_to_end and x.size * size > ROW_LINES * LINE and common <= machine.l1 // 2
 
 
 def _rows_and_columns(

@@ -183,6 +183,17 @@ def test_rows_that_lie_end_to_end_in_memory_are_summed_in_turn(
     assert _stream_kernel(op, machine).in_turn == in_turn
 
 
+@pytest.mark.parametrize(("columns", "in_turn"), [(500, True), (600, False)])
+def test_rows_that_have_a_vector_in_common_share_it_from_l2(columns: int, in_turn: bool) -> None:
+    """Several at a time, where it takes more than half of L1."""
+    m = Dimension(DimType.M, 400, (columns, 0, 1))
+    k = Dimension(DimType.K, columns, (1, 1, 0))
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    op = TensorOp(tensors, (m, k), Primitive.GEMM)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16)
+    assert _stream_kernel(op, machine).in_turn == in_turn
+
+
 def _maxima(rows: int, columns: int, stride: int) -> TensorOp:
     """Along rows; sums would have other ways for short ones."""
     dims = Dimension(DimType.M, rows, (stride, 1)), Dimension(DimType.K, columns, (1, 0))
