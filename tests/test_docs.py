@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -76,3 +77,11 @@ def test_public_functions_have_an_example(name: str) -> None:
     public = getattr(tensorop, name)
     without = ("Plan", "cache_clear", "cache_info", "__version__")  # shown with `compile`, `einsum`
     assert name in without or ">>>" in public.__doc__
+
+
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    """Of all names; `python docs/api.py` writes it."""
+    written = runpy.run_path(str(ROOT / "docs" / "api.py"))
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == written["page"]()
+    named = {name for _, names in written["DOORS"] for name in names}
+    assert named == set(tensorop.__all__) - {"__version__"}
