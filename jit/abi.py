@@ -49,6 +49,7 @@ class Node:
                        (table of byte offsets from the axis' beginning, when its address is not 0;
                        without an axis, or ANEW: table[i / BLOCK] - table[0])
         if KLOOP: FIRST &= (i is the first block), LAST &= (i is the last)
+        if KLOOP is OWN_SUMS: FIRST = (i is the first block), LAST = (i is the last)
         run the body
     The first iteration is number BEGIN, except in the chain of a REGION, whose shares say where
     they begin. On leaving, the frame is as it was. With POLL, every POLL-th iteration first looks
@@ -77,7 +78,8 @@ class Node:
     AXIS = 3  # axis slot or -1
     EXTENT = 4  # iterations in elements, or -1: from the frame
     BLOCK = 5
-    KLOOP = 6  # 1 for a loop over K
+    KLOOP = 6  # 1 for a loop over K; OWN_SUMS: its body has sums of its own in a loop over K
+    OWN_SUMS = 2
     POLL = 7  # look for interruption every so many iterations (a power of two); 0: never
     # CALL
     KERNEL = 3  # address of the kernel

@@ -98,7 +98,9 @@ def _iterations(
     counts = code.builder.and_(has_axis, on)  # positions on, from block to block
     cells = _Cells.of(code, node, frame, has_axis, counts, axis)
     before = [code.load(address, WORD, WORD_BYTES) for address in cells.all()]
-    was_start, _, was_first, was_last = before
+    was_start, _, *was = before
+    own = code.equal(code.word(node, Node.KLOOP), Node.OWN_SUMS)
+    was_first, was_last = [code.builder.select(own, code.int(1), flag) for flag in was]
     entry = words(code, Node.MAX_MOVES)
     moves = _Moves(code, node, frame, entry)
     moves.remember()

@@ -76,8 +76,9 @@ def _loop(node: Words, frame: Words) -> None:
                 step -= _words(table)[origin]
             frame[slot] = before[slot] + step
         if node[Node.KLOOP]:
-            frame[Frame.FIRST] = before[Frame.FIRST] and element == 0
-            frame[Frame.LAST] = before[Frame.LAST] and element + block >= extent
+            own = node[Node.KLOOP] == Node.OWN_SUMS
+            frame[Frame.FIRST] = (own or before[Frame.FIRST]) and element == 0
+            frame[Frame.LAST] = (own or before[Frame.LAST]) and element + block >= extent
         run(node[Node.CHILD], frame)
     frame[0 : Frame.WORDS] = before
 

@@ -37,7 +37,7 @@ class Loop:
     axis: int = -1
     extent: int = -1
     block: int = 1
-    kloop: bool = False
+    kloop: int = 0
     poll: bool = False
     anew: bool = False
     begin: int = 0
@@ -235,6 +235,8 @@ def _iteration(loop: Loop, frame: list[int], number: int) -> list[int] | None:
             inside[move.slot] += move.table[index] - move.table[outer]
         else:
             inside[move.slot] += move.stride * number
+    if loop.kloop == Node.OWN_SUMS:
+        inside[Frame.FIRST] = inside[Frame.LAST] = 1
     if loop.kloop:
         inside[Frame.FIRST] &= int(i == 0)
         inside[Frame.LAST] &= int(i + loop.block >= extent)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tensorop import runtime
 from tensorop.jit import entry, interpreter
-from tensorop.jit.abi import CallRecord, Frame
+from tensorop.jit.abi import CallRecord, Frame, Node
 from tensorop.jit.slots import AxisSlot, Role, Slot, When
 from tests.node_programs import (
     Call,
@@ -54,7 +54,7 @@ def loops(body: st.SearchStrategy[tuple[Step, ...]]) -> st.SearchStrategy[Loop]:
         axis=st.integers(-1, 3),
         extent=st.integers(0, 9),
         block=st.integers(1, 4),
-        kloop=st.booleans(),
+        kloop=st.sampled_from((0, 1, Node.OWN_SUMS)),
         poll=st.booleans(),
         anew=st.booleans(),
         begin=st.sampled_from((0, 0, 1, 3)),
@@ -203,6 +203,13 @@ def test_first_and_last_k_block_across_two_k_loops() -> None:
     inner = Loop(touches, axis=AxisSlot.K, extent=2, kloop=True)
     rows = run((Loop((inner,), axis=AxisSlot.BR, extent=2, kloop=True),))
     assert column(rows, -1) == [1, 2, 2, 2, 2, 3]
+
+
+def test_a_body_with_sums_of_its_own_in_a_loop_over_k() -> None:
+    touches = (Call(1, When.FIRST), Call(2), Call(3, When.LAST))
+    own = Loop(touches, extent=2, kloop=Node.OWN_SUMS)
+    rows = run((Loop((own, *touches), axis=AxisSlot.K, extent=2, kloop=1),))
+    assert column(rows, -1) == [1, 2, 2, 3, 1, 2, 1, 2, 2, 3, 2, 3]
 
 
 def test_tables_of_two_loops_over_one_axis_add_up_to_the_position() -> None:
