@@ -13,7 +13,7 @@ from math import lcm, prod
 import numpy as np
 
 from tensorop.bind_staged import StagedWords, staged_copy
-from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, Part
+from tensorop.bind_tables import AXIS_SLOTS, PACK_SLOTS, Around, Part
 from tensorop.ir import DimType, ExecType
 from tensorop.jit.abi import Frame, Node
 from tensorop.jit.batch_abi import BatchKernel, BatchWord, DotsKernel, ItemsKernel
@@ -53,7 +53,10 @@ def bind(schedule: Schedule, target: Target) -> tuple[Bound, tuple[Kernel, ...]]
 
 
 def bind_chain(
-    parts: Sequence[Part], temporaries: Mapping[Slot, int], target: Target
+    parts: Sequence[Part],
+    temporaries: Mapping[Slot, int],
+    target: Target,
+    around: Around | None = None,
 ) -> tuple[Bound, tuple[Kernel, ...]]:
     """Write the words of schedules that run one after the other.
 
@@ -64,25 +67,41 @@ def bind_chain(
         Bytes of what some parts write and others read, in slots that no operand has.
     target : Target
         Instruction set of the kernels.
+    around : Around, optional
+        The loop that all of them are in.
     """
     image = Image()
-    binders = [_Binder(part, target, image) for part in parts]
-    work, shares = [binder.work() for binder in binders], max(p.schedule.shares for p in parts)
-    long, calls = sum(work) >= LONG_WORK, sum(binder.calls() for binder in binders)
+    count, apart, rest = (around.number, around.shares, around.rest) if around else (1, 1, ())
+    binders = [_Binder(part, target, image) for part in (*parts, *rest)]
+    work = [binder.work() for binder in binders]
+    shares = max(apart, *(binder.schedule.shares for binder in binders))
+    long = count * sum(work) >= LONG_WORK
+    calls = count * sum(binder.calls() for binder in binders)
     first = binders[work.index(max(work))]
-    node, frame = 0, np.zeros(Frame.WORDS, np.int64)
-    for binder in reversed(binders):
-        node = binder.body(node) if binder is first else binder.framed(first.frame_sizes(), node)
-    frame[Frame.FIRST] = frame[Frame.LAST] = 1
-    frame[Frame.SIZE : Frame.SIZE + len(AxisSlot)] = first.frame_sizes()
     needed = dict(temporaries)
     for binder in binders:
         for slot, size in binder.scratch():
             needed[slot] = max(size, needed.get(slot, 0))
+    needed = {slot: -(-size // LINE) * LINE for slot, size in sorted(needed.items())}
+
+    def chain(links: Sequence[_Binder], node: int = 0) -> int:
+        for binder in reversed(links):
+            of_all = binder is first
+            node = binder.body(node) if of_all else binder.framed(first.frame_sizes(), node)
+        return node
+
+    node = chain(binders[len(parts) :])
+    if around is None:
+        node = chain(binders)
+    else:
+        node = _around(around, chain(binders[: len(parts)]), needed, node, image)
+    frame = np.zeros(Frame.WORDS, np.int64)
+    frame[Frame.FIRST] = frame[Frame.LAST] = 1
+    frame[Frame.SIZE : Frame.SIZE + len(AxisSlot)] = first.frame_sizes()
     used, slots = 0, []
-    for slot, size in sorted(needed.items()):
+    for slot, size in needed.items():
         slots.append((int(slot), used))
-        used += -(-size // LINE) * LINE
+        used += size * apart
     return Bound(
         node - REFERENCE,
         frame,
@@ -95,19 +114,48 @@ def bind_chain(
     ), image.kernels
 
 
+def _around(
+    around: Around, body: int, scratch: Mapping[Slot, int], following: int, image: Image
+) -> int:
+    """Write the loop around a body, and what divides it among threads: a reference to its node."""
+    words = np.zeros(Node.WORDS, np.int64)
+    words[Node.KIND], words[Node.AXIS], words[Node.CHILD] = NodeKind.LOOP, -1, body
+    words[Node.EXTENT], words[Node.BLOCK] = around.number, 1
+    words[Node.KLOOP], words[Node.POLL] = around.sums, 1
+    _set_moves(words, [(int(slot), step, 0) for slot, step in around.moves])
+    if around.shares > 1:
+        loop, words = words, np.zeros(Node.WORDS, np.int64)
+        words[Node.KIND], words[Node.CHILD] = NodeKind.REGION, image.keep(loop)
+        words[Node.DEPTH], words[Node.SHARES] = 1, around.shares
+        _set_moves(words, [(int(slot), size, 0) for slot, size in scratch.items()])
+    words[Node.NEXT] = following
+    return image.keep(words)
+
+
+def _set_moves(words: Words, moves: list[tuple[int, int, int]]) -> None:
+    words[Node.MOVES] = len(moves)
+    for i, move in enumerate(moves):
+        first = Node.FIRST_MOVE + 3 * i
+        words[first : first + 3] = move
+
+
 class _Binder(StagedWords):
     """Writes nodes, and the descriptors of the other kernels."""
 
     def body(self, following: int = 0) -> int:
         """Write the schedule: a reference to its first node. Another one follows on its last."""
-        if not self.further:
+        own = self.sums is False
+        if not self.further and not own:
             return self._body(self.schedule.body, dict(self.sizes), False, following)
-        words = np.zeros(Node.WORDS, np.int64)  # the second iteration, which has moved on
+        words = np.zeros(Node.WORDS, np.int64)
         words[Node.KIND], words[Node.AXIS], words[Node.NEXT] = NodeKind.LOOP, -1, following
-        words[Node.BEGIN], words[Node.EXTENT], words[Node.BLOCK] = 1, 2, 1
+        # What is further is the second iteration, which has moved on, and adds to sums before it.
+        number = int(bool(self.further))
+        words[Node.BEGIN], words[Node.EXTENT], words[Node.BLOCK] = number, number + 1, 1
+        words[Node.KLOOP] = Node.OWN_SUMS if own else bool(self.sums)
         words[Node.CHILD] = self._body(self.schedule.body, dict(self.sizes), False)
-        moves = zip(self.slots, self.further, strict=True)
-        self._set_moves(words, [(int(slot), step, 0) for slot, step in moves])
+        moves = zip(self.slots, self.further, strict=bool(self.further))
+        _set_moves(words, [(int(slot), step, 0) for slot, step in moves])
         return self.image.keep(words)
 
     def framed(self, others: Words, following: int) -> int:
@@ -179,7 +227,7 @@ class _Binder(StagedWords):
         words[Node.KLOOP] = self._axis(loop.axis).type == DimType.K
         words[Node.ANEW] = loop.anew
         words[Node.POLL] = self._poll_interval(loop, inside, count)
-        self._set_moves(words, self._moves(loop))
+        _set_moves(words, self._moves(loop))
         return words
 
     def _poll_interval(self, loop: Loop, inside: dict[str, int], count: int) -> int:
@@ -205,7 +253,7 @@ class _Binder(StagedWords):
         words[Node.DEPTH] = depth
         words[Node.SHARES] = self.schedule.shares
         private = [(PACK_SLOTS[t], p.bytes, 0) for t, p in self.panels.items() if p.private]
-        self._set_moves(words, [(int(slot), size, table) for slot, size, table in private])
+        _set_moves(words, [(int(slot), size, table) for slot, size, table in private])
         return words
 
     def _moves(self, loop: Loop) -> list[tuple[int, int, int]]:
@@ -225,12 +273,6 @@ class _Binder(StagedWords):
             elif step := self._step(loop.axis, actual):
                 moves.append((int(self._slot(tensor)), step * loop.block, 0))
         return moves
-
-    def _set_moves(self, words: Words, moves: list[tuple[int, int, int]]) -> None:
-        words[Node.MOVES] = len(moves)
-        for i, move in enumerate(moves):
-            first = Node.FIRST_MOVE + 3 * i
-            words[first : first + 3] = move
 
     def _work(self, body: tuple[Step, ...], blocks: dict[str, int]) -> int:
         """Multiply-adds, or elements, of one run of a body."""

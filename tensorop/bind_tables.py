@@ -71,16 +71,34 @@ class Part(NamedTuple):
     """A schedule, and the slots of the frame that its tensors are in, each input's and out's.
 
     further: how many bytes further than where a slot says each of them begins; none: no bytes.
+    sums: in a chain that is a loop over K, whether what it writes is summed over that loop, or its
+    sums are its own (None: there is no such loop).
     """
 
     schedule: Schedule
     slots: tuple[Slot, ...]
     further: tuple[int, ...] = ()
+    sums: bool | None = None
 
     @staticmethod
     def alone(schedule: Schedule) -> Part:
         """What runs on a call's operands."""
         return Part(schedule, (*OPERANDS[: schedule.op.out], Slot.OUT))
+
+
+class Around(NamedTuple):
+    """A loop around the parts of a chain, piece by piece.
+
+    number: of pieces. moves: bytes from one piece to the next, by the slots that move. shares: how
+    many threads divide the pieces among themselves, each with temporaries of its own. sums: it is
+    a loop over K. rest: parts of what is left when all pieces are done.
+    """
+
+    number: int
+    moves: tuple[tuple[Slot, int], ...]
+    shares: int
+    sums: bool
+    rest: tuple[Part, ...]
 
 
 class ScheduleTables:
@@ -89,7 +107,7 @@ class ScheduleTables:
     def __init__(self, part: Part, target: Target, image: Image) -> None:
         schedule = part.schedule
         self.schedule, self.target, self.op = schedule, target, schedule.op
-        self.image, self.slots, self.further = image, part.slots, part.further
+        self.image, self.slots, self.further, self.sums = image, *part[1:]
         self.steps = [step for _, step in schedule.steps()]
         self.sizes = {axis.name: axis.size for axis in schedule.axes}
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}

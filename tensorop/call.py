@@ -9,37 +9,25 @@ how often it was asked for, which may be off.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorop import plans
-from tensorop.dtypes import DType, cast_into, is_half, name_of, scalar
-from tensorop.errors import EinsumError, whole
-from tensorop.executable import PlanFor
+from tensorop.dtypes import cast_into, scalar
+from tensorop.errors import EinsumError
 from tensorop.ir import SCALED
-from tensorop.jit.guard import importing
 from tensorop.jit.lines import LINE
 from tensorop.known import Link
 from tensorop.memory import LARGE, vector
 from tensorop.program import Array, Program
-from tensorop.runnable import Runnable
+from tensorop.runs import runs_of
 from tensorop.threads import get_num_threads
 
 MOST_KEPT = 1 << 20  # bytes of all intermediate results that need not be given back early
 _BYTE = np.dtype(np.uint8)
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
-
-
-@cache
-def _tuning() -> Any:
-    """As `plans`, of what a search has found."""
-    with importing:
-        from tensorop import tuning
-
-    return whole(tuning)
 
 
 class Call:
@@ -53,29 +41,20 @@ class Call:
         "_allocate",
         "_chain",
         "_direct",
-        "_executables",
-        "_factors",
         "_has_axes",
         "_launch",
         "_links",
         "_seen",
         "program",
+        "runs",
     )
 
     def __init__(
         self, program: Program, threads: int | None, tune: bool = False, three_m: bool = False
     ) -> None:
         self.program = program
-        plan: PlanFor = _tuning().plan_for if tune else plans.plan_for
-        by_three = plans.plan_three_m if three_m and program.work.kind == "c" else None
-        self._executables = tuple(
-            [
-                (by_three and by_three(step.op, threads)) or plan(step.op, threads)
-                for step in program.steps
-            ]
-        )
-        self._factors = tuple([_factor(step.factor, program.work) for step in program.steps])
-        self._direct = self._executables[0].run if program.is_direct else None
+        self.runs = runs_of(program, threads, tune, three_m)
+        self._direct = self.runs[0].executable.run if program.is_direct else None
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
         self._links, _ = self._linked(None, None)
@@ -90,19 +69,19 @@ class Call:
         (None: anywhere), none where it is more than that; and whether the last one takes alpha and
         beta."""
         program, links, scaled = self.program, list[Link](), False
-        if not program.is_plain or self._factors.count(None) < len(self._factors):
+        if not program.is_plain or any(r.factor is not None for r in self.runs):
             return (), False
         item = program.work.itemsize
         if sum([step.size or 0 for step in program.steps]) * item > MOST_KEPT:
             return (), False
-        for step, executable in zip(program.steps, self._executables, strict=True):
-            single = plans.single_plan(executable, threads, begins if step.size is None else None)
-            if single is None:
+        for _, executable, inputs, elements, _ in self.runs:
+            single = plans.single_plan(executable, threads, begins if elements is None else None)
+            if single is None or len(inputs) > 2:
                 return (), False
             plan, (first, *_), scaled = single
-            inputs = step.inputs[::-1] if first == 1 else step.inputs  # its in0 is the second
-            size = None if step.size is None else step.size * item
-            links.append(Link(plan, inputs[0], inputs[-1], size))
+            ordered = inputs[::-1] if first == 1 else inputs  # its in0 is the second
+            size = None if elements is None else elements * item
+            links.append(Link(plan, ordered[0], ordered[-1], size))
         return tuple(links), scaled
 
     def pair(self, a: Array, b: Array) -> Any:
@@ -161,11 +140,6 @@ class Call:
             return 0
         return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
-    @property
-    def executables(self) -> tuple[Runnable, ...]:
-        """One for every step of the program."""
-        return self._executables
-
     def new(self, arrays: Sequence[Array]) -> Any:
         """Run it without `out`, alpha or beta: the hot path."""
         direct = self._direct
@@ -215,28 +189,15 @@ class Call:
         return [array if copy is None else copy.apply(array) for array, copy in pairs]
 
     def _run_steps(self, slots: list[Any], target: Array, alpha: Any, beta: Any) -> None:
-        steps = zip(self.program.steps, self._executables, self._factors, strict=True)
-        for step, executable, factor in steps:
-            inputs = [slots[slot] for slot in step.inputs]
-            for slot in step.inputs:
+        for _, executable, inputs, size, factor in self.runs:
+            arrays = [slots[slot] for slot in inputs]
+            for slot in inputs:
                 slots[slot] = None  # every slot is read once: give its memory back
-            if step.size is None:
-                executable.run((*inputs, target), _product(alpha, factor), beta)
+            if size is None:
+                executable.run((*arrays, target), _product(alpha, factor), beta)
             else:
-                slots.append(vector(step.size, self.program.work))
-                executable.run((*inputs, slots[-1]), None, None)
-
-
-def _factor(factor: int, dtype: DType) -> Any:
-    """A step's factor as a scalar that the back end takes, None for 1. Integers wrap."""
-    if factor == 1:
-        return None
-    if dtype.kind in "iu":
-        return np.array(factor % 2**64, np.uint64).astype(dtype)[()]
-    largest = int(np.finfo(np.longdouble).max)
-    value = np.array(np.longdouble(factor) if factor <= largest else np.longdouble(np.inf))
-    with np.errstate(over="ignore"):
-        return value.astype(np.float32 if is_half(name_of(dtype)) else dtype)[()]
+                slots.append(vector(size, self.program.work))
+                executable.run((*arrays, slots[-1]), None, None)
 
 
 def _product(alpha: Any, factor: Any) -> Any:

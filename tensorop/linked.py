@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tensorop.bind import bind_chain
-from tensorop.bind_tables import OPERANDS, TEMPORARIES, Part
+from tensorop.bind_tables import OPERANDS, TEMPORARIES, Around, Part
 from tensorop.executable import NO_OPERAND, Stage, threads_for
 from tensorop.explain import show_planned
 from tensorop.ir import TensorOp
@@ -66,12 +66,17 @@ class Linked:
         return link(self._parts, threads, self._choice)
 
 
-def chained(op: TensorOp, parts: list[Part], temporaries: Mapping[Slot, int]) -> Stage:
+def chained(
+    op: TensorOp,
+    parts: list[Part],
+    temporaries: Mapping[Slot, int],
+    around: Around | None = None,
+) -> Stage:
     """A stage of parts of an operation that run one after the other, with temporaries of so many
-    bytes."""
+    bytes; around: the loop that they are in."""
     show_planned(op, [part.schedule for part in parts])
     target = host_machine().target
-    bound, kernels = bind_chain(parts, temporaries, target)
+    bound, kernels = bind_chain(parts, temporaries, target, around)
     addresses = kernel_addresses(kernels, target, bound.brief)
     lines = any(isinstance(kernel, GemmKernel) and kernel.past for kernel in kernels)
     in1 = 1 if op.out == 2 else NO_OPERAND

@@ -133,8 +133,8 @@ class Plan:
 
     @property
     def executables(self) -> tuple[Runnable, ...]:
-        """One for every step, in order."""
-        return self._call.executables
+        """One for every step, or for two that run piece by piece, in order."""
+        return tuple(run.executable for run in self._call.runs)
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -176,11 +176,11 @@ class Plan:
                 lines.append(f"operand {i} is copied to {copy.storage.dtype} first")
         if program.through is not None:
             lines.append(f"the result goes through a temporary of {program.through.dtype}")
-        for step, executable in zip(program.steps, self.executables, strict=True):
+        for steps, executable, *_ in self._call.runs:
             lines += [
                 "",
-                f"step {step.text}",
-                *_other_labels(step.op, executable.op),
+                *[f"step {step.text}" for step in steps],
+                *_other_labels(steps[-1].op, executable.op),
                 *([f"  {executable.note}"] if executable.note else []),
             ]
             for schedule in executable.schedules:

@@ -6,8 +6,8 @@ is in, its key says: so the first plan of a process waits for a part of all that
 read when something is looked for that it would have, and written when the process ends, with what
 others have written meanwhile; where that would be too much, the records go that were written first.
 Nothing that goes wrong here is an error: operations are then planned. What runs in several parts
-(rearranged and not linked, divided, widened) is planned in every process; its parts may be kept. Of
-processes that end at the same moment one may lose what the other has written.
+(rearranged and not linked, divided, widened, two steps in pieces) is planned in every process; its
+parts may be kept. Of processes that end at the same moment one may lose what the other has written.
 
 At the debug levels everything is planned, so that it can be shown.
 """

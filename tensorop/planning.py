@@ -26,8 +26,10 @@ from tensorop.optimizer.divide import Divided, cut, divide, is_large
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
+from tensorop.optimizer.pieces import Pair, in_pieces
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
+from tensorop.pieced import Apart, Pieced
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tensorop.schedule import Schedule
@@ -145,6 +147,22 @@ def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
         return linked
     parts = _realigned(op)
     return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
+
+
+def pair_of(
+    first: TensorOp, second: TensorOp, reads: int, threads: int | None, plan_for: PlanFor
+) -> Runnable | None:
+    """Two operations piece by piece; None where they had better run one after the other."""
+    pieces = in_pieces(Pair(first, second, reads), host_machine())
+    if pieces is None:
+        return None
+    size = element(first.tensors[-1].dtype).size * first.reached(first.out)
+
+    def apart() -> Runnable:
+        return Apart(plan_for(first, threads), plan_for(second, threads), size, reads)
+
+    planner = Pieced(second, pieces, apart)
+    return Executable(second, threads_for(second, threads), planner, plan_for)
 
 
 def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | None:

@@ -32,6 +32,7 @@ __all__ = [
     "multiplies_bytes",
     "plan_for",
     "plan_for_operation",
+    "plan_pair",
     "plan_three_m",
     "preferred_order",
     "run",
@@ -144,6 +145,17 @@ def plan_for_operation(op: TensorOp, optimize: bool, threads: int | None) -> Run
     return written
 
 
+@lru_cache(maxsize=CACHED)
+def plan_pair(
+    first: TensorOp, second: TensorOp, reads: int, threads: int | None
+) -> Runnable | None:
+    """The executable of two operations, of which the second reads what the first has written as its
+    input `reads`, if they had better run piece by piece. Its arrays are the inputs of the first,
+    the others of the second, and out."""
+    pair: Runnable | None = _planning_of(second).pair_of(first, second, reads, threads, plan_for)
+    return pair
+
+
 def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:
     """What an operation into a new array costs, 0 where it is well as it is; and the names of out's
     dimensions, outermost first, where it had better have another order than it has."""
@@ -181,6 +193,7 @@ def cache_clear() -> None:
     plan_for.cache_clear()
     plan_for_operation.cache_clear()
     plan_three_m.cache_clear()
+    plan_pair.cache_clear()
     _preference.cache_clear()
     if _planning.cache_info().currsize:
         _planning().forget()

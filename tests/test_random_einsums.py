@@ -114,7 +114,7 @@ def test_all_kinds_of_kernels_were_beside_forbidden_pages() -> None:
     for (name, (spec, _)), turn in itertools.product(SPECS.items(), range(TURNS)):
         *operands, out = (layout_of(x.array) for x in fenced(name, "float32", turn))
         call = call_for(spec, tuple(operands), out, tuple(Options()), 1)
-        schedules = (s for executable in call.executables for s in executable.schedules)
+        schedules = (s for run in call.runs for s in run.executable.schedules)
         kinds |= {kind_of(step) for schedule in schedules for _, step in schedule.steps()}
     assert kinds >= {"packing", "packed product", "direct product", "stream", "copy"}
 

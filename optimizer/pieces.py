@@ -1,0 +1,195 @@
+"""Two operations, one of which reads what the other has written, piece by piece.
+
+What lies between them is written and read again. Where it is more than L2 holds, that takes as long
+as an operand does; so, if a dimension of it can be cut, both run on one block of that after the
+other, and what lies between stays in L2. What has no such dimension is read again for every piece,
+and a sum over it is added up piece by piece: estimates say whether that pays.
+
+This is the fusion of loops by strip-mining: M. Wolfe, "High Performance Compilers for Parallel
+Computing" (1996), chapter 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, gcd
+
+from tensorop.ir import DimType, TensorOp
+from tensorop.jit.elements import element
+from tensorop.jit.lines import LINE
+from tensorop.optimizer.cost import PAST
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.past import leaves_caches
+from tensorop.optimizer.realign import cycles, realign
+from tensorop.optimizer.transfer import (
+    L3,
+    LINE_CYCLES,
+    MEMORY,
+    PAGE,
+    UNNOTICED,
+    bytes_of,
+    level_of,
+    transfer,
+)
+from tensorop.tuples import NamedTuple
+
+# Parts of L2, of which what lies between has one: where all else comes from L3; and from memory,
+# where long pieces count for more than that L3 keeps some of it.
+PARTS = {L3: 4, MEMORY: 1}
+WORTH = 0.9  # of the estimate one after the other, that pieces must stay under
+BEGUN = 400.0  # cycles to begin a piece
+
+
+class Pair(NamedTuple):
+    """Two operations. reads: which input of the second is the output of the first."""
+
+    first: TensorOp
+    second: TensorOp
+    reads: int
+
+    def cut(self, along: str, size: int) -> Pair:
+        """The same with so much of a dimension, what lies between being dense."""
+        steps, step = {}, 1
+        own = [(abs(d.strides[self.first.out]), d) for d in self.first.dimensions]
+        for _, d in sorted([pair for pair in own if pair[0]], key=lambda pair: pair[0]):
+            steps[d.name] = step
+            step *= size if d.name == along else d.size
+
+        def part(op: TensorOp, tensor: int) -> TensorOp:
+            dims = []
+            for d in op.dimensions:
+                strides = list(d.strides)
+                strides[tensor] = steps.get(d.name, 0)
+                of = size if d.name == along else d.size
+                dims.append(d._replace(size=of, strides=tuple(strides)))
+            return op.with_dimensions(tuple(dims))
+
+        return Pair(part(self.first, self.first.out), part(self.second, self.reads), self.reads)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the second reads all that the first has written: not a diagonal of it."""
+        written = sorted((d.name, d.strides[self.first.out]) for d in self.first.dimensions)
+        read = sorted((d.name, d.strides[self.reads]) for d in self.second.dimensions)
+        return [w for w in written if w[1]] == [r for r in read if r[1]]
+
+    @property
+    def between(self) -> int:
+        """Bytes of what lies between them."""
+        return bytes_of(self.first, self.first.out)
+
+    @property
+    def others(self) -> list[tuple[TensorOp, int]]:
+        """All other tensors: the inputs of the first, those of the second, and its output."""
+        inputs = [(self.first, t) for t in range(self.first.out)]
+        inputs += [(self.second, t) for t in range(self.second.out) if t != self.reads]
+        return [*inputs, (self.second, self.second.out)]
+
+
+class Pieces(NamedTuple):
+    """How a pair runs piece by piece.
+
+    along: the dimension that is cut. piece: of one block, of which there are `number`. rest: of
+    what is left, if anything. moves: bytes from one piece to the next in each of `Pair.others`.
+    sums: the dimension is summed over, so pieces add to out. far: the machine as the second
+    operation sees it, whose other tensors come from further away than those of a piece would.
+    """
+
+    along: str
+    piece: Pair
+    number: int
+    rest: Pair | None
+    moves: tuple[int, ...]
+    sums: bool
+    far: Machine
+    cycles: float
+    apart: float
+
+    @property
+    def note(self) -> str:
+        """What is done, and why."""
+        pieces = f"in {self.number} pieces along {self.along}{' and a rest' if self.rest else ''}"
+        kept = f"what lies between two steps stays in L2: {self.piece.between:,} bytes"
+        return f"{pieces}, {kept}. Estimated at {self.cycles:.3g} cycles, {self.apart:.3g} apart"
+
+
+def in_pieces(pair: Pair, machine: Machine) -> Pieces | None:
+    """How a pair had better run piece by piece, if it had."""
+    if pair.between <= machine.l2 or not pair.is_whole:
+        return None
+    apart = sum([_cycles(op, machine) for op in pair[:2]])
+    names = [d.name for d in pair.first.dimensions if d.strides[pair.first.out] and d.size > 1]
+    found = [pieces for name in names if (pieces := _along(pair, name, machine, apart))]
+    best = min(found, key=lambda pieces: pieces.cycles, default=None)
+    return best if best is not None and best.cycles < WORTH * apart else None
+
+
+def _cycles(op: TensorOp, machine: Machine) -> float:
+    """The estimate of an operation by itself, whatever is moved for it."""
+    return realign(op, machine).cycles or cycles(_without_ones(op), machine)
+
+
+def _without_ones(op: TensorOp) -> TensorOp:
+    return op.with_dimensions(tuple([d for d in op.dimensions if d.size > 1]))
+
+
+def _along(pair: Pair, name: str, machine: Machine, apart: float) -> Pieces | None:
+    """How it runs cut along a dimension, if that leaves more than one piece."""
+    (cut,) = [d for d in pair.second.dimensions if d.name == name]
+    block = _block(pair, name, machine)
+    number, left = divmod(cut.size, block)
+    if number < 2:
+        return None
+    sums, piece = cut.type == DimType.K, pair.cut(name, block)
+    rest = pair.cut(name, left) if left else None
+    moves = tuple([block * _step(op, t, name) for op, t in pair.others])
+    pieces = cut.size / block
+    far = machine
+    if moves[-1] and moves[-1] % LINE == 0:
+        far = machine._replace(l3=int(machine.l3 / pieces))
+    price = pieces * (BEGUN + sum([cycles(_without_ones(op), machine) for op in piece[:2]]))
+    price += _further(pair, piece, pieces, moves, machine)
+    return Pieces(name, piece, number, rest, moves, sums, far, price, apart)
+
+
+def _block(pair: Pair, name: str, machine: Machine) -> int:
+    """How much of a dimension a piece has: about as much in each; whole lines of what lies between,
+    and, if that is possible, of out."""
+    first, second = pair.first, pair.second
+    (size,) = [d.size for d in first.dimensions if d.name == name]
+    level = max(L3, *[level_of(_held(op), machine) for op in pair[:2]])
+    most = max(1, machine.l2 // PARTS[level] * size // pair.between)
+    block = ceil(size / ceil(size / most))
+    written = _step(first, first.out, name), _step(second, second.out, name)
+    unit = max(LINE // gcd(LINE, step) for step in written)
+    return block // unit * unit or block
+
+
+def _step(op: TensorOp, tensor: int, name: str) -> int:
+    """Bytes from one position of a dimension to the next."""
+    steps = [d.strides[tensor] for d in op.dimensions if d.name == name]
+    return sum(steps) * element(op.tensors[tensor].dtype).size
+
+
+def _further(
+    pair: Pair, piece: Pair, pieces: float, moves: Sequence[int], machine: Machine
+) -> float:
+    """Cycles that what moves takes more than estimates of a piece say, which see a small one."""
+    total = 0.0
+    for (op, t), (part, _), moved in zip(pair.others, piece.others, moves, strict=True):
+        if moved:
+            written = op is pair.second and t == op.out
+            each = transfer(bytes_of(part, t), _held(part), machine, written=written)
+            whole = transfer(bytes_of(op, t), _held(op), machine, written=written)
+            past = written and moved % LINE == 0 and leaves_caches(op, machine, sums_inside=True)
+            total += whole * (PAST if past else 1.0) - pieces * each
+            # Where others lie between the rows of a piece, the hardware has to find each of these.
+            size = bytes_of(op, t)
+            if abs(moved) < PAGE and abs(moved) * pieces < size:
+                lines = min(UNNOTICED, ceil(abs(moved) / LINE))
+                total += size / abs(moved) * lines * LINE_CYCLES[level_of(_held(op), machine)]
+    return total
+
+
+def _held(op: TensorOp) -> int:
+    return sum([bytes_of(op, t) for t in range(len(op.tensors))])

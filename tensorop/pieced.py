@@ -1,0 +1,145 @@
+"""Two steps of a contraction as a single plan, piece by piece (`optimizer/pieces.py`).
+
+What the first one leaves to the second is scratch of the plan. Threads divide the pieces among
+themselves, each with scratch of its own; where all pieces add to the same result, they divide the
+steps. With an alpha or a beta, which are for the second step only, the two run one after the other
+(`Apart`): that is what the plan is tested against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorop.bind_tables import TEMPORARIES, Around, Part
+from tensorop.executable import NO_OPERAND, Stage
+from tensorop.ir import TensorOp
+from tensorop.jit.slots import Slot
+from tensorop.linked import chained, placed
+from tensorop.memory import vector
+from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.pieces import Pair, Pieces
+from tensorop.optimizer.pipeline import optimise
+from tensorop.runnable import Operand, Runnable
+from tensorop.schedule import Schedule
+
+_BYTE = np.dtype(np.uint8)
+_BETWEEN = TEMPORARIES[0]
+_INPUTS = (Slot.IN0, Slot.IN1, Slot.AUX)
+EACH = 2  # pieces for every thread, at least, where threads divide these
+
+
+class Pieced:
+    """A `Planner`. op: the second step; the inputs of the first one come before its others."""
+
+    def __init__(self, op: TensorOp, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
+        self._op, self._pieces, self._apart = op, pieces, apart
+        self._scaled: Runnable | None = None
+
+    @property
+    def note(self) -> str:
+        """As `Planner.note`."""
+        return self._pieces.note
+
+    @property
+    def scaled(self) -> Runnable:
+        """As `Planner.scaled`."""
+        if self._scaled is None:
+            self._scaled = self._apart()
+        return self._scaled
+
+    def stages(self, threads: int) -> tuple[Stage, ...]:
+        """As `Planner.stages`: a single one."""
+        pieces, shares = self._pieces, self._shares(threads)
+        each = 1 if shares > 1 else threads
+        parts, rest = self._parts(pieces.piece, each), list[Part]()
+        if pieces.rest is not None:
+            further = [pieces.number * move for move in pieces.moves]
+            rest = self._parts(pieces.rest, each, further)
+        if pieces.sums:
+            parts, rest = _summing(parts, False), _summing(rest, None)
+        slots = [*_INPUTS[: len(pieces.moves) - 1], Slot.OUT]
+        moves = [(slot, move) for slot, move in zip(slots, pieces.moves, strict=True) if move]
+        around = Around(pieces.number, tuple(moves), shares, pieces.sums, tuple(rest))
+        inputs = [*range(len(slots) - 1), NO_OPERAND, NO_OPERAND]
+        operands = (inputs[0], inputs[1], len(slots) - 1, inputs[2])
+        between = {_BETWEEN: pieces.piece.between}
+        return (chained(self._op, parts, between, around)._replace(operands=operands),)
+
+    def schedules(self, threads: int) -> tuple[Schedule, ...]:
+        """As `Planner.schedules`: of one piece."""
+        each = 1 if self._shares(threads) > 1 else threads
+        return tuple(part.schedule for part in self._parts(self._pieces.piece, each))
+
+    def of(self, op: TensorOp) -> Pieced:
+        """As `Planner.of`: of an operation whose output begins elsewhere."""
+        begins = op.tensors[-1]
+
+        def with_output(pair: Pair) -> Pair:
+            second = pair.second
+            return pair._replace(second=second._replace(tensors=(*second.tensors[:-1], begins)))
+
+        piece, rest = self._pieces.piece, self._pieces.rest
+        given = self._pieces._replace(
+            piece=with_output(piece), rest=None if rest is None else with_output(rest)
+        )
+        return Pieced(op, given, self._apart)
+
+    def _shares(self, threads: int) -> int:
+        """How many threads divide the pieces among themselves."""
+        enough = self._pieces.number >= EACH * threads
+        return threads if enough and not self._pieces.sums else 1
+
+    def _parts(self, pair: Pair, threads: int, further: Sequence[int] = ()) -> list[Part]:
+        """Both steps of a piece, or of what begins so many bytes further in all other tensors."""
+        machine = host_machine()
+        first = list(_INPUTS[: pair.first.out])
+        second = list(_INPUTS[pair.first.out :][: pair.second.out - 1])
+        second.insert(pair.reads, _BETWEEN)
+        steps = [(pair.first, machine, [*first, _BETWEEN])]
+        steps.append((pair.second, self._pieces.far, [*second, Slot.OUT]))
+        moved = dict(zip([*_INPUTS[: len(further) - 1], Slot.OUT], further, strict=bool(further)))
+        return [
+            placed(
+                optimise(op, seen, threads),
+                slots,
+                [moved.get(slot, 0) for slot in slots] if further else (),
+            )
+            for op, seen, slots in steps
+        ]
+
+
+def _summing(parts: list[Part], own: bool | None) -> list[Part]:
+    """Parts in a loop over K, of which the second sums over that; own: what the first does."""
+    return [part._replace(sums=sums) for part, sums in zip(parts, (own, True), strict=False)]
+
+
+class Apart:
+    """The two steps one after the other. size: bytes of what lies between them; reads: which input
+    of the second that is."""
+
+    note = "two steps one after the other"
+
+    def __init__(self, first: Runnable, second: Runnable, size: int, reads: int) -> None:
+        self.op, self._first, self._second = second.op, first, second
+        self._size, self._reads = size, reads
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        return (*self._first.schedules, *self._second.schedules)
+
+    def run(
+        self,
+        arrays: Sequence[Operand],
+        alpha: Any = None,
+        beta: Any = None,
+        bias: Operand | None = None,
+    ) -> None:
+        """As `Runnable.run`."""
+        inputs, between = self._first.op.out, vector(self._size, _BYTE)
+        self._first.run((*arrays[:inputs], between))
+        others = list(arrays[inputs:])
+        others.insert(self._reads, between)
+        self._second.run(others, alpha, beta, bias)

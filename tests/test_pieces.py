@@ -1,0 +1,154 @@
+"""Two steps of a contraction that run piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tensorop
+from tensorop.optimizer import pieces
+from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.pieces import Pair, in_pieces
+from tensorop.pieced import Pieced
+from tensorop.plan import Plan
+
+# What these do not hold takes no longer to test than anything else.
+SMALL = host_machine()._replace(l1=1 << 10, l2=1 << 12, l3=1 << 15)
+CASES = {
+    "i,i,i->i": [(9000,), (9000,), (9000,)],
+    "i,i,i->": [(9001,), (9001,), (9001,)],
+    "ab,ab,ab->b": [(70, 130), (70, 130), (70, 130)],
+    "ab,ab,ab->a": [(71, 130), (71, 130), (71, 130)],
+    "ab,ba,b->ba": [(190, 180), (180, 190), (180,)],
+    "abc,abd->cd": [(40, 30, 5), (40, 30, 6)],  # a single step
+    "abx,ab,ac->c": [(60, 50, 3), (60, 50), (60, 7)],  # a sum first, then a product
+    "bij,bjk,bkl->bil": [(50, 8, 9), (50, 9, 10), (50, 10, 7)],
+    "qd,kd,kv->qv": [(150, 90), (20, 90), (20, 90)],
+    "ijk,jr,kr->ir": [(30, 20, 25), (20, 7), (25, 7)],
+    "i,i,i,i->i": [(5000,), (5000,), (5000,), (5000,)],
+}
+
+
+@pytest.fixture(autouse=True)
+def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All that is not in one piece is run in several, whatever the estimates say."""
+    for module in ("planning", "linked", "pieced", "runs"):
+        monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: SMALL)
+    monkeypatch.setattr(pieces, "WORTH", 1e9)
+    tensorop.cache_clear()
+    yield
+    tensorop.cache_clear()
+
+
+def pieced(plan: Plan) -> list[Pieced]:
+    """How the pairs of a plan run."""
+    planners = [getattr(executable, "_planner", None) for executable in plan.executables]
+    return [planner for planner in planners if isinstance(planner, Pieced)]
+
+
+def operands(spec: str, dtypes: str | list[str]) -> list[np.ndarray]:
+    rng, shapes = np.random.default_rng(3), CASES[spec]
+    kinds = [dtypes] * len(shapes) if isinstance(dtypes, str) else dtypes
+    return [rng.integers(-3, 4, shape).astype(d) for shape, d in zip(shapes, kinds, strict=False)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16", "bool", "float16"])
+@pytest.mark.parametrize("spec", CASES)
+def test_pieces_are_right(spec: str, dtype: str) -> None:
+    """Of whole numbers, which are not rounded anywhere. With alpha and beta, steps are apart."""
+    given = operands(spec, dtype)
+    wide = {"c": "complex128", "f": "float64"}.get(np.dtype(dtype).kind, dtype)
+    exact = np.einsum(spec, *(x.astype(wide) for x in given)).astype(dtype)
+    for threads in (1, 2, 3):
+        result = np.asarray(tensorop.einsum(spec, *given, threads=threads))
+        np.testing.assert_array_equal(result, exact)
+        out = np.zeros_like(exact)
+        for _ in range(3):  # the short way has learnt it
+            tensorop.einsum(spec, *given, out=out, threads=threads)
+        np.testing.assert_array_equal(out, exact)
+        out = np.ones_like(result)
+        if dtype not in ("bool", "float16"):
+            tensorop.einsum(spec, *given, out=out, alpha=2, beta=3, threads=threads)
+            np.testing.assert_array_equal(out, 2 * exact + out.dtype.type(3))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_but_single_steps_run_so(threads: int) -> None:
+    for spec in CASES:
+        plan = tensorop.compile(spec, *operands(spec, "float32"), threads=threads)
+        assert len(pieced(plan)) == len(plan.steps) // 2, spec
+        assert ("pieces along" in plan.explain()) == (len(plan.steps) > 1)
+        assert len(plan.schedules) == len(plan.steps)
+
+
+@pytest.mark.parametrize("dtypes", [["float32", "float64"], ["int8", "float32"], ["bool", "int64"]])
+@pytest.mark.parametrize("spec", ["i,i->i", "i,i->", "ij,j->i", "ij,jk->ik", "ij,kj->ik"])
+def test_operands_are_cast_piece_by_piece(spec: str, dtypes: list[str]) -> None:
+    sizes, rng = {"i": 3000 if "j" not in spec else 70, "j": 60, "k": 5}, np.random.default_rng(4)
+    given = [
+        rng.integers(0, 2, [sizes[label] for label in term]).astype(dtype)
+        for term, dtype in zip(spec.split("->")[0].split(","), dtypes, strict=True)
+    ]
+    plan = tensorop.compile(spec, *given)
+    assert pieced(plan) and "pieces along" in plan.explain()
+    result, exact = np.asarray(plan(*given)), np.einsum(spec, *given)
+    np.testing.assert_array_equal(result, exact)
+    assert result.dtype == exact.dtype
+
+
+@pytest.mark.parametrize("begins", [0, 4, 20, 64])
+def test_a_result_may_begin_anywhere(begins: int) -> None:
+    """Also one that is stored past the caches, in whole lines."""
+    a, b, c = (np.arange(40_000, dtype="f4") % 7 for _ in range(3))
+    memory = np.zeros(4 * 40_000 + 128, np.uint8)
+    begins += -memory.ctypes.data % 64
+    out = memory[begins : begins + 160_000].view("f4")
+    tensorop.einsum("i,i,i->i", a, b, c, out=out)
+    np.testing.assert_array_equal(out, a * b * c)
+    assert not memory[:begins].any() and not memory[begins + 160_000 :].any()
+
+
+def test_nan_and_infinity_come_through() -> None:
+    a, b, c = np.ones((3, 5000))
+    a[4999], b[17], c[17] = np.nan, np.inf, 0
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(tensorop.einsum("i,i,i->i", a, b, c), a * b * c)
+    assert np.isnan(tensorop.einsum("i,i,i->", a, b, c))
+
+
+def test_a_diagonal_of_what_lies_between_is_not_cut() -> None:
+    """It is cast whole, and read along another dimension than it was written."""
+    a = (np.arange(50 * 50) % 5).reshape(50, 50).astype("f2")
+    plan = tensorop.compile("aa,a->", a, a[0])
+    assert not pieced(plan) and plan(a, a[0]) == (np.diag(a) * a[0]).sum()
+
+
+def test_small_ones_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor such as the estimates are against."""
+    first, second = tensorop.compile("i,i,i->i", *operands("i,i,i->i", "float32")).steps
+    pair = Pair(first.op, second.op, second.inputs.index(first.output))
+    assert in_pieces(pair, SMALL) is not None
+    assert in_pieces(pair, SMALL._replace(l2=1 << 20)) is None
+    monkeypatch.setattr(pieces, "WORTH", 0.0)
+    assert in_pieces(pair, SMALL) is None
+
+
+def test_estimates_are_for_chains_of_elements_and_against_products() -> None:
+    """With the prices as they are, and a machine as they come."""
+    machine = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    pieces.WORTH, worth = 0.9, pieces.WORTH
+    try:
+        for spec, shapes, wanted in [
+            ("i,i,i->i", [(8_000_000,)] * 3, True),
+            ("i,i,i->", [(8_000_000,)] * 3, True),
+            ("ab,ab,ab->b", [(2000, 2000)] * 3, True),
+            ("i,i,i->i", [(100_000,)] * 3, False),
+            ("ij,jk,kl->il", [(900, 900)] * 3, False),
+        ]:
+            first, second = tensorop.compile(spec, *shapes, dtypes="float32").steps
+            pair = Pair(first.op, second.op, second.inputs.index(first.output))
+            assert (in_pieces(pair, machine) is not None) == wanted, spec
+    finally:
+        pieces.WORTH = worth
