@@ -320,14 +320,20 @@ def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     stream, which the hardware follows; it does not follow several that are near one another, unless
     all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
     L2 for every row, several rows at a time that share it are faster."""
-    held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    if x.type != DimType.K or level_of(sum(held), machine) != MEMORY:
+    large = _end_to_end(op, x, y, machine)
+    if x.type != DimType.K or not large:
         return False
+    row = x.size * element(op.tensors[0].dtype).size
+    return row > ROW_LINES * LINE and row * (op.out - large) <= machine.l1 // 2
+
+
+def _end_to_end(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
+    """How many inputs come from memory, if the rows of all of these lie end to end; else 0."""
+    held = [bytes_of(op, t) for t in range(len(op.tensors))]
     large = [t for t in range(op.out) if held[t] > machine.l2]
-    size = element(op.tensors[0].dtype).size
-    end_to_end = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
-    common = x.size * size * (op.out - len(large))
-    return end_to_end and x.size * size > ROW_LINES * LINE and common <= machine.l1 // 2
+    if level_of(sum(held), machine) != MEMORY:
+        return 0
+    return len(large) if all((x.stride(t), y.stride(t)) == (1, x.size) for t in large) else 0
 
 
 def _rows_and_columns(
@@ -343,6 +349,10 @@ def _rows_and_columns(
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
         rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+        # But one row is a single stream, where L1 has room for it and out.
+        large = 0 if machine.asks_in_rows else _end_to_end(op, x, y, machine)
+        if large and x.size * kind.size * large <= machine.l1 * 3 // 8:
+            rows = 1
     elif again and not down and x.size * LINE > machine.l1:
         columns = machine.l1 // 2 // LINE
     if _comes_back(op, x, y, machine) and machine.l1 // 2 < kind.size * x.size <= machine.l2:

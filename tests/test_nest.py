@@ -194,6 +194,26 @@ def test_rows_that_have_a_vector_in_common_share_it_from_l2(columns: int, in_tur
     assert _stream_kernel(op, machine).in_turn == in_turn
 
 
+@pytest.mark.parametrize(
+    ("columns", "stride", "l3", "wants", "rows"),
+    [
+        (600, 600, 1 << 16, False, 1), (900, 900, 1 << 16, False, 4), (600, 700, 1 << 16, False, 4),
+        (600, 600, 1 << 21, False, 4), (600, 600, 1 << 16, True, 4),
+    ],
+)  # fmt: skip
+def test_rows_from_memory_are_added_one_by_one(
+    columns: int, stride: int, l3: int, wants: bool, rows: int
+) -> None:
+    """Where they lie end to end, and L1 has room for one and for out."""
+    k = Dimension(DimType.K, 200, (stride, 0))
+    m = Dimension(DimType.C, columns, (1, 1))
+    op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), (k, m), Primitive.SUM)
+    machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=l3, streams=4, asks_in_rows=wants)
+    (stage,) = plan_stages(op, machine, 1)
+    loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
+    assert [(loop.axis, loop.block) for loop in loops] == [("Y", rows)]
+
+
 def _maxima(rows: int, columns: int, stride: int) -> TensorOp:
     """Along rows; sums would have other ways for short ones."""
     dims = Dimension(DimType.M, rows, (stride, 1)), Dimension(DimType.K, columns, (1, 0))
