@@ -348,7 +348,7 @@ def _rows_and_columns(
     if down and strips and not (kind.half or again):
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
-        rows, columns = machine.streams, STREAM_BLOCK // machine.streams
+        rows, columns = machine.down, STREAM_BLOCK // machine.down
         # But one row is a single stream, where L1 has room for it and out.
         large = 0 if machine.asks_in_rows else _end_to_end(op, x, y, machine)
         if large and x.size * kind.size * large <= machine.l1 * 3 // 8:

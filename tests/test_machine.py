@@ -11,13 +11,19 @@ from tensorop.optimizer.machine import STREAMS, host_machine
 
 
 @pytest.mark.parametrize(
-    ("facts", "streams", "near_l3", "asks"),
+    ("facts", "streams", "near_l3", "asks", "down"),
     [
-        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8, True, False),
-        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\n", 8, True, True),
-        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n", STREAMS, False, False),
-        ("CPU implementer\t: 0x41\n", STREAMS, False, False),
-        (None, STREAMS, False, False),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n", 8, True, False, 12),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\n", 8, True, True, 8),
+        (
+            "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n",
+            STREAMS,
+            False,
+            False,
+            STREAMS,
+        ),
+        ("CPU implementer\t: 0x41\n", STREAMS, False, False, STREAMS),
+        (None, STREAMS, False, False, STREAMS),
     ],
 )
 def test_what_follows_from_the_maker(
@@ -25,6 +31,7 @@ def test_what_follows_from_the_maker(
     streams: int,
     near_l3: bool,
     asks: bool,
+    down: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -37,6 +44,7 @@ def test_what_follows_from_the_maker(
     try:
         host = host_machine()
         assert (host.streams, host.near_l3, host.asks_in_rows) == (streams, near_l3, asks)
+        assert host.down == down
     finally:
         target.cpu_facts.cache_clear()
         host_machine.cache_clear()

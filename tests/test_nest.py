@@ -74,7 +74,7 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     a = rng.integers(-9, 9, (rows, columns)).astype(numpy_dtype(dtype))
     plan = tensorop.compile("km->m", a, threads=1)
     loops = [step for _, step in plan.schedule.steps() if isinstance(step, Loop)]
-    streams = host_machine().streams
+    streams = host_machine().down
     (kernel,) = [s.kernel for _, s in plan.schedule.steps() if isinstance(s, Call)]
     long = columns * a.itemsize > nest.STRIP and not kernel.width
     vectors = columns / current_target().lanes(a.itemsize)
@@ -208,7 +208,7 @@ def test_rows_from_memory_are_added_one_by_one(
     k = Dimension(DimType.K, 200, (stride, 0))
     m = Dimension(DimType.C, columns, (1, 1))
     op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), (k, m), Primitive.SUM)
-    machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=l3, streams=4, asks_in_rows=wants)
+    machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=l3, down=4, asks_in_rows=wants)
     (stage,) = plan_stages(op, machine, 1)
     loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
     assert [(loop.axis, loop.block) for loop in loops] == [("Y", rows)]
@@ -475,7 +475,7 @@ def test_what_streams_read_is_asked_for(
         Dimension(DimType.M if not along else DimType.K, columns, (1, int(along), 1 - along)),
     )
     tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
-    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17, asks_in_rows=True)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17, asks_in_rows=True, down=8)
     (stage,) = plan_stages(TensorOp(tensors, dims, Primitive.GEMM), machine, 1)
     sizes = (rows * columns, columns, rows) if along else (rows * columns, rows, columns)
     a, b, out = (aligned(np.random.default_rng(1).integers(-4, 5, size)) for size in sizes)
