@@ -38,6 +38,7 @@ from tensorop.tuples import NamedTuple
 PARTS = {L3: 4, MEMORY: 1}
 WORTH = 0.9  # of the estimate one after the other, that pieces must stay under
 BEGUN = 400.0  # cycles to begin a piece
+NEVER = 1 << 60  # bytes of a cache that nothing leaves
 
 
 class Pair(NamedTuple):
@@ -144,9 +145,9 @@ def _along(pair: Pair, name: str, machine: Machine, apart: float) -> Pieces | No
     rest = pair.cut(name, left) if left else None
     moves = tuple([block * _step(op, t, name) for op, t in pair.others])
     pieces = cut.size / block
-    far = machine
-    if moves[-1] and moves[-1] % LINE == 0:
-        far = machine._replace(l3=int(machine.l3 / pieces))
+    # Nothing is stored past the caches that later pieces add to, or that begins within a line.
+    whole = moves[-1] != 0 and moves[-1] % LINE == 0
+    far = machine._replace(l3=int(machine.l3 / pieces) if whole else NEVER)
     price = pieces * (BEGUN + sum([cycles(_without_ones(op), machine) for op in piece[:2]]))
     price += _further(pair, piece, pieces, moves, machine)
     return Pieces(name, piece, number, rest, moves, sums, far, price, apart)
