@@ -4,7 +4,8 @@ Packing reads and writes an operand once more. It pays where that is read often 
 reached badly as it lies. The vector side must be consecutive in its input and in out; then these
 products are run straight from the operands:
 
-- small: everything stays in L2 and the rows of the vector side are near one another;
+- small: everything stays in L2 and the rows of the vector side are near one another, or all of
+  that side is in L2;
 - thin, the vector side short: it stays in L2, and the other operand, consecutive along K, streams
   past it once, some of its rows at a time; unless its own rows are far from one another, and used
   often;
@@ -28,7 +29,7 @@ from tensorop.jit.gemm_abi import masks_stores
 from tensorop.jit.tiles import tiles
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.touch import touch_block
-from tensorop.optimizer.transfer import PAGE
+from tensorop.optimizer.transfer import PAGE, lines_held
 from tensorop.tuples import NamedTuple
 
 DENSE = 4  # rows of the vector side at most so many times their length apart
@@ -61,6 +62,7 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
                 return "a matrix that stays in L1 is applied to many, which lie end to end"
         elif _held(op) * kind.size <= machine.l2 // 2:
             asked, _ = touch_block(op, machine)
+            near |= _at_hand(op, tensor, machine)
             if near or other.size <= FEW or asked is not None:
                 return "operands fit in L2 and are consecutive along the vector side"
         elif (
@@ -76,6 +78,15 @@ def direct(op: TensorOp, machine: Machine) -> str | None:
         if in_strips(items, (vector, other, *dims[DimType.K]), machine):
             return "one side is thin: strips of the other are used once, and read where they lie"
     return None
+
+
+def _at_hand(op: TensorOp, tensor: int, machine: Machine) -> bool:
+    """Whether rows of the vector side may be far from one another: L2 holds all of it, and L1 those
+    of an item, which are not in each other's way."""
+    size = element(op.dtype).size
+    rows = min(op.of_type(DimType.K), key=lambda d: abs(d.strides[tensor]))
+    kept = lines_held(abs(rows.strides[tensor]) * size, machine.l1, PAGE)
+    return op.reached(tensor) * size <= machine.l2 // 2 and rows.size <= kept
 
 
 def _applies(

@@ -12,7 +12,7 @@ from tensorop.jit.gemm_abi import GemmKernel, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer import balance, realign
 from tensorop.optimizer.choice import Choice
-from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, Part, blocks
+from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, Part, blocks, direct
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.schedule import Call, Loop
@@ -195,6 +195,27 @@ def test_items_that_follow_are_asked_for(tensor: int) -> None:
     item = (m * k, n * k, m * n)[tensor] * 4 // LINE
     assert [line for line in lines if line >= item] == [*range(item, items * item)]
     assert tensor == 1 or lines[0] == item
+
+
+@pytest.mark.parametrize(
+    ("items", "n", "l2", "why"),
+    [
+        (5, 64, 1 << 20, True),
+        (5, 64, 1 << 17, False),
+        (9, 48, 1 << 20, True),
+        (16, 64, 1 << 20, False),
+    ],
+)
+def test_rows_of_items_lie_between_those_of_others(items: int, n: int, l2: int, why: bool) -> None:
+    """They are read so from L2, if it holds all items, and their lines do not share sets of L1."""
+    op = product(
+        Dimension(DimType.C, items, (n, n, n)),
+        Dimension(DimType.M, n, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, items * n, items * n)),
+        Dimension(DimType.K, n, (items * n, 1, 0)),
+    )
+    machine = Machine(host_machine().target, l1=32 << 10, l2=l2, l3=32 << 20)
+    assert (direct(op, machine) is not None) == why
 
 
 @pytest.mark.parametrize("n", [3, 8, 13])
