@@ -44,6 +44,7 @@ class Call:
         "_has_axes",
         "_launch",
         "_links",
+        "_rounding",
         "_seen",
         "program",
         "runs",
@@ -55,6 +56,8 @@ class Call:
         self.program = program
         self.runs = runs_of(program, threads, tune, three_m)
         self._direct = self.runs[0].executable.run if program.is_direct else None
+        rounding = program.rounding
+        self._rounding = None if rounding is None else plans.plan_for(rounding, threads)
         self._allocate = program.result.allocator()
         self._has_axes = bool(program.result.shape)
         self._links, _ = self._linked(None, None)
@@ -170,7 +173,9 @@ class Call:
                 if beta is not None:
                     cast_into(target, result)
             self._run_steps(self._operands(arrays), target, alpha, beta)
-            if target is not result:
+            if self._rounding is not None:
+                self._rounding.run((target, result))
+            elif target is not result:
                 cast_into(result, target)
         return result if out is not None or result.ndim else result[()]
 

@@ -128,6 +128,7 @@ class Program(NamedTuple):
     in (float32 for half types in more than one step). result: the array to return where no `out` is
     given. view: the whole result, where it is a view. copies: one an operand, None where it serves
     as it is. through: the temporary that the last step writes, None where it writes the result.
+    rounding: the cast of that temporary into a result of a half type; None: numpy copies it.
     steps: none where the result has no elements. sums_nothing: a summed label has size 0, so the
     one step copies a zero instead of the operands.
     """
@@ -139,6 +140,7 @@ class Program(NamedTuple):
     view: View | None = None
     copies: tuple[Copy | None, ...] = ()
     through: Storage | None = None
+    rounding: TensorOp | None = None
     steps: tuple[Step, ...] = ()
     sums_nothing: bool = False
 
@@ -351,7 +353,9 @@ def _with_steps(
             break
     casts = [cast for *_, cast in prepared if cast is not None]
     copies = tuple([copy for _, copy, _ in prepared])
-    return program._replace(copies=copies, steps=cast_first(casts, steps) if casts else steps)
+    rounding = None if program.through is None else _rounding(program.through, out, result)
+    steps = cast_first(casts, steps) if casts else steps
+    return program._replace(copies=copies, rounding=rounding, steps=steps)
 
 
 _FLOAT32 = np.dtype(np.float32)
@@ -429,6 +433,24 @@ def _target(
         strides = like(shape, strides, size)
         program = program._replace(through=Storage(shape, work, strides))
     return program, tuple([stride // size for stride in strides])
+
+
+def _rounding(through: Storage, out: Layout | None, result: Storage) -> TensorOp | None:
+    """The cast of a float32 temporary into a result of a half type, where a kernel can write it:
+    numpy takes up to thirty times as long."""
+    layout = (result.shape, result.strides, result.dtype, True) if out is None else out
+    shape, strides, dtype, _ = layout
+    name = name_of(result.dtype)
+    if dtype != result.dtype or not is_half(name) or through.dtype != _FLOAT32:
+        return None
+    if not _is_usable(layout, dtype, name) or _may_overlap_itself(layout):
+        return None
+    pairs = zip(through.strides, strides, strict=True)
+    steps = [(a // through.dtype.itemsize, b // dtype.itemsize) for a, b in pairs]
+    axes = zip(shape, steps, strict=True)
+    dims = [Dimension(DimType.C, n, pair, name=f"{i}") for i, (n, pair) in enumerate(axes) if n > 1]
+    tensors = (Tensor("in0", _FLOAT32.name), Tensor("out", name))
+    return TensorOp(tensors, tuple(dims), Primitive.CAST)
 
 
 def _may_overlap_itself(layout: Layout) -> bool:

@@ -7,6 +7,7 @@ many accumulators as the kernels have, every sum here would be off by twice the 
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -64,3 +65,31 @@ def test_integers_and_half_types_are_summed_in_one_call() -> None:
     for dtype in ("int64", "float16"):
         plan = tensorop.compile("i->", (1 << 18,), dtypes=dtype, threads=1)
         assert "for " not in plan.explain()
+
+
+@pytest.mark.parametrize("layout", ["new", "out", "strided", "reversed", "misaligned", "itself"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_results_of_several_steps_are_rounded_once(name: str, layout: str) -> None:
+    """From float32 to the nearest number of a half type, beyond the largest to infinity."""
+    dtype, rng = np.dtype(getattr(ml_dtypes, name, name)), np.random.default_rng(5)
+    a, b, c = (rng.standard_normal((37, 53)).astype(dtype) for _ in range(3))
+    a[3, 4], a[5, 6], b[7, 8], b[9, 10] = np.inf, np.nan, 6e4, 1e-5
+    a[7, 8], c[9, 10] = 6e4, 1e-3
+    with np.errstate(all="ignore"):
+        exact = (a.astype("f4") * b.astype("f4") * c.astype("f4")).astype(dtype)
+    if layout == "new":
+        given = tensorop.einsum("ij,ij,ij->ji", a, b, c)
+        assert np.array_equal(given.T.view("u2")[exact == exact], exact.view("u2")[exact == exact])
+        return
+    raw = np.zeros(4 * 37 * 53 + 2, np.uint8)
+    out = {
+        "out": lambda: np.empty((37, 53), dtype),
+        "strided": lambda: np.empty((37, 106), dtype)[:, ::2],
+        "reversed": lambda: np.empty((53, 37), dtype).T[::-1],
+        "misaligned": lambda: np.ndarray((37, 53), dtype, raw, offset=1),
+        "itself": lambda: a,
+    }[layout]()
+    assert tensorop.einsum("ij,ij,ij->ij", a, b, c, out=out) is out
+    same = np.ascontiguousarray(out).view("u2") == exact.view("u2")
+    assert np.all(same | np.isnan(exact.astype("f4"))) and np.isnan(out[5, 6])
+    assert np.isinf(out[3, 4]) and (name == "bfloat16" or np.isinf(out[7, 8]))
