@@ -20,7 +20,7 @@ def sum_of(c: int, r: int, x: int, gap: int = 0) -> TensorOp:
     return TensorOp(tensors, (k, batch, m), Primitive.GEMM)
 
 
-MACHINE = host_machine()._replace(l1=1 << 12, l2=1 << 14, l3=1 << 20, streams=8)
+MACHINE = host_machine()._replace(l1=1 << 12, l2=1 << 14, l3=1 << 20, streams=8, down=8)
 
 
 @pytest.mark.parametrize(
