@@ -74,10 +74,15 @@ class Call:
         program, links, scaled = self.program, list[Link](), False
         if not program.is_plain or any(r.factor is not None for r in self.runs):
             return (), False
-        item = program.work.itemsize
-        if sum([step.size or 0 for step in program.steps]) * item > MOST_KEPT:
+        item, steps = program.work.itemsize, [run[1:4] for run in self.runs]
+        if self._rounding is not None:
+            executable, inputs, _ = steps.pop()
+            steps.append((executable, inputs, prod(program.result.shape)))
+            written = program.steps[0].output + len(self.runs) - 1
+            steps.append((self._rounding, (written,), None))
+        if sum([elements or 0 for *_, elements in steps]) * item > MOST_KEPT:
             return (), False
-        for _, executable, inputs, elements, _ in self.runs:
+        for executable, inputs, elements in steps:
             single = plans.single_plan(executable, threads, begins if elements is None else None)
             if single is None or len(inputs) > 2:
                 return (), False
@@ -85,7 +90,7 @@ class Call:
             ordered = inputs[::-1] if first == 1 else inputs  # its in0 is the second
             size = None if elements is None else elements * item
             links.append(Link(plan, ordered[0], ordered[-1], size))
-        return tuple(links), scaled
+        return tuple(links), scaled and self._rounding is None
 
     def pair(self, a: Array, b: Array) -> Any:
         """`new` for two operands."""

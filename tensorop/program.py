@@ -147,13 +147,14 @@ class Program(NamedTuple):
     @property
     def is_direct(self) -> bool:
         """Whether the call is a single step on the caller's own arrays."""
-        return len(self.steps) == 1 and self.steps[0].factor == 1 and self.is_plain
+        alone = len(self.steps) == 1 and self.steps[0].factor == 1
+        return alone and self.through is None and self.is_plain
 
     @property
     def is_plain(self) -> bool:
-        """Whether there are steps, on the caller's own arrays."""
-        own = self.through is None and not any(self.copies) and not self.sums_nothing
-        return own and bool(self.steps)
+        """Whether there are steps, on the caller's own arrays, and numpy copies nothing."""
+        own = self.through is None or self.rounding is not None
+        return own and bool(self.steps) and not any(self.copies) and not self.sums_nothing
 
 
 def decide(
