@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tensorop.jit.elements import Element
-from tensorop.optimizer.balance import balanced, call_work
+from tensorop.optimizer.balance import balanced, call_work, share_of
 from tensorop.optimizer.machine import Machine
 from tensorop.tuples import NamedTuple
 
 MIN_KC = 32
+FEW = 4  # blocks of in0, of which a short one counts
 STEPS = 4  # of K that blocks are multiples of
-OF_L2, OF_L3 = 9 / 16, 3 / 8  # that a block of in0, and of in1, takes
+OF_L2, OF_L3 = 9 / 16, 3 / 8  # that a block of in0, and of in1, takes; MOST_OF_L2: of in0 at most
+MOST_OF_L2 = 3 / 4
 
 
 class Blocks(NamedTuple):
@@ -53,4 +55,9 @@ def block_sizes(
     nc = max(nr, round(machine.l3 * OF_L3 // (kc * bytes_) * n_scale))
     work = max(1, call_work(machine, kind, together) // (mc * kc))
     nc = max(nr, min(nc, work))
-    return Blocks(balanced(m, mc, mr), balanced(n, nc, nr), kc)
+    mc, nc = balanced(m, mc, mr), balanced(n, nc, nr)
+    if (mc + nc) * kc * bytes_ > machine.l2 and 0 < m % mc < mr and m < FEW * mc:
+        # For the sake of a last block that is a part of a tile all of in1 would be read again.
+        longer = share_of(m, m // mc, mr)
+        mc = longer if longer * kc * bytes_ <= machine.l2 * MOST_OF_L2 else mc
+    return Blocks(mc, nc, kc)

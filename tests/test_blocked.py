@@ -527,3 +527,18 @@ def test_where_much_is_written_each_thread_has_columns_of_its_own(threads: int) 
     assert shared(outer.with_dimensions(turned)) == "M"
     assert shared(_outer(1024, 4096, 600)) == "M"
     assert shared(_outer(300_000, 1024, 16)) == "M"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "mc"),
+    [
+        ((304, 192, 36864), 192), ((304, 20, 36864), 144),  # in1 stays in L2
+        ((1024, 1024, 1024), 144), ((288, 192, 36864), 144), ((208, 224, 12544), 144),
+    ],
+)  # fmt: skip
+def test_no_block_of_few_is_less_than_a_tile(sizes: tuple[int, int, int], mc: int) -> None:
+    """Where all of in1 would be read again for it."""
+    machine = Machine(current_target(), l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    if machine.target.lanes(4) != 16:
+        pytest.skip("tiles are of 16 lanes")
+    assert blocks.block_sizes(machine, element("float32"), sizes, (48, 8)).mc == mc
