@@ -163,7 +163,10 @@ def _block(pair: Pair, name: str, machine: Machine) -> int:
     block = ceil(size / ceil(size / most))
     written = _step(first, first.out, name), _step(second, second.out, name)
     unit = max(LINE // gcd(LINE, step) for step in written)
-    return block // unit * unit or block
+    if block < unit:
+        return block
+    longer = ceil(block / unit) * unit
+    return longer if 2 * longer <= size else block // unit * unit
 
 
 def _step(op: TensorOp, tensor: int, name: str) -> int:
