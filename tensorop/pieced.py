@@ -20,7 +20,7 @@ from tensorop.jit.slots import Slot
 from tensorop.linked import chained, placed
 from tensorop.memory import vector
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.pieces import Pair, Pieces
+from tensorop.optimizer.pieces import Pair, Pieces, in_pieces
 from tensorop.optimizer.pipeline import optimise
 from tensorop.runnable import Operand, Runnable
 from tensorop.schedule import Schedule
@@ -32,10 +32,11 @@ EACH = 2  # pieces for every thread, at least, where threads divide these
 
 
 class Pieced:
-    """A `Planner`. op: the second step; the inputs of the first one come before its others."""
+    """A `Planner` of the second of two steps; the inputs of the first one come before its own.
+    apart: makes what runs one after the other."""
 
-    def __init__(self, op: TensorOp, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
-        self._op, self._pieces, self._apart = op, pieces, apart
+    def __init__(self, pair: Pair, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
+        self._pair, self._pieces, self._apart = pair, pieces, apart
         self._scaled: Runnable | None = None
 
     @property
@@ -66,7 +67,8 @@ class Pieced:
         inputs = [*range(len(slots) - 1), NO_OPERAND, NO_OPERAND]
         operands = (inputs[0], inputs[1], len(slots) - 1, inputs[2])
         between = {_BETWEEN: pieces.piece.between}
-        return (chained(self._op, parts, between, around)._replace(operands=operands),)
+        stage = chained(self._pair.second, parts, between, around)
+        return (stage._replace(operands=operands),)
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
         """As `Planner.schedules`: of one piece."""
@@ -75,17 +77,10 @@ class Pieced:
 
     def of(self, op: TensorOp) -> Pieced:
         """As `Planner.of`: of an operation whose output begins elsewhere."""
-        begins = op.tensors[-1]
-
-        def with_output(pair: Pair) -> Pair:
-            second = pair.second
-            return pair._replace(second=second._replace(tensors=(*second.tensors[:-1], begins)))
-
-        piece, rest = self._pieces.piece, self._pieces.rest
-        given = self._pieces._replace(
-            piece=with_output(piece), rest=None if rest is None else with_output(rest)
-        )
-        return Pieced(op, given, self._apart)
+        pair = self._pair._replace(second=op)
+        pieces = in_pieces(pair, host_machine())
+        assert pieces is not None, "where out begins makes no difference"
+        return Pieced(pair, pieces, self._apart)
 
     def _shares(self, threads: int) -> int:
         """How many threads divide the pieces among themselves."""

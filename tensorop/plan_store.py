@@ -6,8 +6,8 @@ is in, its key says: so the first plan of a process waits for a part of all that
 read when something is looked for that it would have, and written when the process ends, with what
 others have written meanwhile; where that would be too much, the records go that were written first.
 Nothing that goes wrong here is an error: operations are then planned. What runs in several parts
-(rearranged and not linked, divided, widened, two steps in pieces) is planned in every process; its
-parts may be kept. Of processes that end at the same moment one may lose what the other has written.
+(rearranged and not linked, divided, widened) is planned in every process; its parts may be kept. Of
+processes that end at the same moment one may lose what the other has written.
 
 At the debug levels everything is planned, so that it can be shown.
 """
@@ -48,7 +48,9 @@ _process = 0  # that asked to save when it ends
 _room = MOST_NEW
 
 
-def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | None:
+def find(
+    op: TensorOp, threads: int | None, count: int, *beside: object
+) -> tuple[Stage, ...] | None:
     """The stages of an operation that one executable runs; None where they, or kernels of theirs,
     are not kept.
 
@@ -59,15 +61,29 @@ def find(op: TensorOp, threads: int | None, count: int) -> tuple[Stage, ...] | N
         How many the caller allows; None: the setting in force.
     count : int
         How many may share it.
+    *beside : object
+        What else it runs with: the operation before it, and which input that writes.
     """
-    record = _record_of(op, threads, count)
+    record = _record_of(op, threads, count, *beside)
     return None if record is None else _stages(record)
 
 
-def note(op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage]) -> None:
-    """Keep the stages of an operation."""
+def note(
+    op: TensorOp, threads: int | None, count: int, stages: Sequence[Stage], *beside: object
+) -> None:
+    """Keep the stages of an operation; beside: see `find`."""
     size = sum(stage.bound.words.nbytes for stage in stages)
-    _keep((op, threads, count), size, lambda: _record(stages))
+    _keep((op, threads, count, *beside), size, lambda: _record(stages))
+
+
+def are_apart(op: TensorOp, *beside: object) -> bool:
+    """Whether `note_apart` was told that an operation had better run by itself."""
+    return _record_of(op, *beside) is not None
+
+
+def note_apart(op: TensorOp, *beside: object) -> None:
+    """Keep that an operation does not run together with that before it."""
+    _keep((op, *beside), 0, lambda: (0.0, ()))
 
 
 def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:
@@ -190,11 +206,15 @@ def _source() -> str:
 
 
 def _key(op: TensorOp, *more: object) -> bytes:
-    """The operation without its names."""
+    """The operations without their names."""
+    texts = [_text(one) if isinstance(one, TensorOp) else str(one) for one in more]
+    return store.hashed(f"{_text(op)} {texts}")
+
+
+def _text(op: TensorOp) -> str:
     tensors = [(t.dtype, t.conj, t.begins) for t in op.tensors]
     dims = [f"{d.type}{d.exec}{d.size}{d.strides}" for d in op.dimensions]
-    text = f"{op.first_touch} {op.main} {op.last_touch} {tensors} {dims} {more}"
-    return store.hashed(text)
+    return f"{op.first_touch} {op.main} {op.last_touch} {tensors} {dims}"
 
 
 def _size(record: Record) -> int:

@@ -149,20 +149,18 @@ def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
     return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
 
 
-def pair_of(
-    first: TensorOp, second: TensorOp, reads: int, threads: int | None, plan_for: PlanFor
-) -> Runnable | None:
-    """Two operations piece by piece; None where they had better run one after the other."""
-    pieces = in_pieces(Pair(first, second, reads), host_machine())
-    if pieces is None:
-        return None
-    size = element(first.tensors[-1].dtype).size * first.reached(first.out)
+def pair_planner(
+    second: TensorOp, threads: int | None, plan_for: PlanFor, first: TensorOp, reads: int
+) -> Planner | None:
+    """What the optimizer decides on two operations, of which the second reads what the first has
+    written as its input `reads`; None where they had better run one after the other."""
+    pair = Pair(first, second, reads)
 
     def apart() -> Runnable:
-        return Apart(plan_for(first, threads), plan_for(second, threads), size, reads)
+        return Apart(plan_for(first, threads), plan_for(second, threads), pair.between, reads)
 
-    planner = Pieced(second, pieces, apart)
-    return Executable(second, threads_for(second, threads), planner, plan_for)
+    pieces = in_pieces(pair, host_machine())
+    return None if pieces is None else Pieced(pair, pieces, apart)
 
 
 def three_m(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Runnable | None:

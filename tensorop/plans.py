@@ -61,7 +61,7 @@ class _Kept:
     """A `Planner` that asks the disk, then the optimizer, and tells the disk what that said.
 
     planned: the optimizer's, where it has been asked before. found: what the disk said for some
-    number of threads.
+    number of threads. beside: of what `plan_pair` makes, the first operation, and what it writes.
     """
 
     def __init__(
@@ -70,18 +70,19 @@ class _Kept:
         threads: int | None,
         planned: Planner | None = None,
         found: dict[int, tuple[Stage, ...]] | None = None,
+        beside: tuple[TensorOp, int] | tuple[()] = (),
     ) -> None:
         self.op, self._threads, self._planned = op, threads, planned
-        self._found = found or {}
+        self._found, self._beside = found or {}, beside
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`."""
         found = self._found.pop(threads, None)
         if found is None and self._planned is None:
-            found = plan_store.find(self.op, self._threads, threads)
+            found = plan_store.find(self.op, self._threads, threads, *self._beside)
         if found is None:
             found = self._optimizer().stages(threads)
-            plan_store.note(self.op, self._threads, threads, found)
+            plan_store.note(self.op, self._threads, threads, found, *self._beside)
         return found
 
     def schedules(self, threads: int) -> tuple[Schedule, ...]:
@@ -90,7 +91,7 @@ class _Kept:
 
     def of(self, op: TensorOp) -> Planner:
         """As `Planner.of`."""
-        return _Kept(op, self._threads)
+        return _Kept(op, self._threads, beside=self._beside)
 
     @property
     def note(self) -> str:
@@ -104,7 +105,9 @@ class _Kept:
 
     def _optimizer(self) -> Planner:
         if self._planned is None:
-            self._planned = _planning_of(self.op).planner_of(self.op, self._threads, plan_for)
+            made = _planning_of(self.op)
+            given = (self.op, self._threads, plan_for, *self._beside)
+            self._planned = made.pair_planner(*given) if self._beside else made.planner_of(*given)
         return self._planned
 
 
@@ -152,8 +155,19 @@ def plan_pair(
     """The executable of two operations, of which the second reads what the first has written as its
     input `reads`, if they had better run piece by piece. Its arrays are the inputs of the first,
     the others of the second, and out."""
-    pair: Runnable | None = _planning_of(second).pair_of(first, second, reads, threads, plan_for)
-    return pair
+    allowed, beside = threads_for(second, threads), (first, reads)
+    count = allowed or get_num_threads()
+    found = plan_store.find(second, threads, count, *beside)
+    if found is None and plan_store.are_apart(second, *beside):
+        return None
+    planned = None
+    if found is None:
+        planned = _planning_of(second).pair_planner(second, threads, plan_for, *beside)
+        if planned is None:
+            plan_store.note_apart(second, *beside)
+            return None
+    kept = _Kept(second, threads, planned, {} if found is None else {count: found}, beside)
+    return Executable(second, allowed, kept, plan_for)
 
 
 def preferred_order(op: TensorOp) -> tuple[float, tuple[str, ...]]:

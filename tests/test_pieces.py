@@ -46,7 +46,8 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def pieced(plan: Plan) -> list[Pieced]:
     """How the pairs of a plan run."""
-    planners = [getattr(executable, "_planner", None) for executable in plan.executables]
+    kept = [getattr(executable, "_planner", None) for executable in plan.executables]
+    planners = [getattr(planner, "_planned", planner) for planner in kept]
     return [planner for planner in planners if isinstance(planner, Pieced)]
 
 

@@ -38,6 +38,7 @@ import numpy as np, tensorop
 rng = np.random.default_rng(0)
 a, b, c = rng.random((70, 80)), rng.random((80, 90)), rng.random((5, 70, 6))
 half = rng.random((30, 40)).astype("f2")
+line, square = rng.random(1_200_000).astype("f4"), rng.random((900, 900)).astype("f4")
 results = [
     tensorop.einsum("ij,jk->ik", a, b),
     tensorop.einsum("ij,jk,kl", a, b, b.T),
@@ -47,6 +48,8 @@ results = [
     tensorop.matmul(half, half.T),
     tensorop.einsum("bij,bjk->bik", c, c.swapaxes(1, 2)),
     tensorop.compile("ij,kj->ik", a, a)(a, a),
+    tensorop.einsum("i,i,i->", line, line, line),  # two steps piece by piece
+    tensorop.einsum("ij,jk,kl->il", square, square, square, threads=1)[0],  # and not
 ]
 for result in results:
     print(result.strides, result.tobytes().hex())
