@@ -76,14 +76,14 @@ def note(
     _keep((op, threads, count, *beside), size, lambda: _record(stages))
 
 
-def are_apart(op: TensorOp, *beside: object) -> bool:
-    """Whether `note_apart` was told that an operation had better run by itself."""
-    return _record_of(op, *beside) is not None
+def is_marked(op: TensorOp, *what: object) -> bool:
+    """Whether `mark` was told this of an operation."""
+    return _record_of(op, *what) is not None
 
 
-def note_apart(op: TensorOp, *beside: object) -> None:
-    """Keep that an operation does not run together with that before it."""
-    _keep((op, *beside), 0, lambda: (0.0, ()))
+def mark(op: TensorOp, *what: object) -> None:
+    """Keep a decision that is all that there is to know."""
+    _keep((op, *what), 0, lambda: (0.0, ()))
 
 
 def find_order(op: TensorOp) -> tuple[float, tuple[int, ...]] | None:

@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tensorop import executable, plan_store
+from tensorop.by_threads import ByThreads
 from tensorop.errors import whole
 from tensorop.executable import Executable, Planner, Single, Stage, are_too_many, threads_for
 from tensorop.ir import TensorOp
@@ -126,9 +127,13 @@ def plan_for(op: TensorOp, threads: int | None) -> Runnable:
     found = plan_store.find(op, threads, count)
     if found is not None:
         return Executable(op, allowed, _Kept(op, threads, found={count: found}), plan_for)
+    if threads is None and plan_store.is_marked(op, "by threads"):
+        return ByThreads(op, lambda count: plan_for(op, count))
     made: Runnable = _planning_of(op).executable_of(
         op, threads, plan_for, planner=lambda planned: _Kept(op, threads, planned)
     )
+    if isinstance(made, ByThreads):
+        plan_store.mark(op, "by threads")
     return made
 
 
@@ -158,13 +163,13 @@ def plan_pair(
     allowed, beside = threads_for(second, threads), (first, reads)
     count = allowed or get_num_threads()
     found = plan_store.find(second, threads, count, *beside)
-    if found is None and plan_store.are_apart(second, *beside):
+    if found is None and plan_store.is_marked(second, "apart", *beside):
         return None
     planned = None
     if found is None:
         planned = _planning_of(second).pair_planner(second, threads, plan_for, *beside)
         if planned is None:
-            plan_store.note_apart(second, *beside)
+            plan_store.mark(second, "apart", *beside)
             return None
     kept = _Kept(second, threads, planned, {} if found is None else {count: found}, beside)
     return Executable(second, allowed, kept, plan_for)

@@ -49,7 +49,7 @@ results = [
     tensorop.einsum("bij,bjk->bik", c, c.swapaxes(1, 2)),
     tensorop.compile("ij,kj->ik", a, a)(a, a),
     tensorop.einsum("i,i,i->", line, line, line),  # two steps piece by piece
-    tensorop.einsum("ij,jk,kl->il", square, square, square, threads=1)[0],  # and not
+    tensorop.einsum("ij,jk,kl->il", square, square, square)[0],  # and such as are not
 ]
 for result in results:
     print(result.strides, result.tobytes().hex())
