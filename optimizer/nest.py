@@ -319,21 +319,24 @@ def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     """Whether rows that are summed lie end to end in memory: one after the other they are a single
     stream, which the hardware follows; it does not follow several that are near one another, unless
     all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
-    L2 for every row, several rows at a time that share it are faster."""
-    large = _end_to_end(op, x, y, machine)
+    L2 for every row, several rows at a time that share it are faster. So they are from L3, where
+    rows share anything, or are asked for."""
+    level, large = _end_to_end(op, x, y, machine)
     if x.type != DimType.K or not large:
         return False
-    row = x.size * element(op.tensors[0].dtype).size
-    return row > ROW_LINES * LINE and row * (op.out - large) <= machine.l1 // 2
+    row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
+    if level < MEMORY and (not alone or machine.asks_in_rows):
+        return False
+    return row > ROW_LINES * LINE and (alone or row <= machine.l1 // 2)
 
 
-def _end_to_end(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
-    """How many inputs come from memory, if the rows of all of these lie end to end; else 0."""
+def _end_to_end(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> tuple[int, int]:
+    """The level that holds all tensors, and how many inputs are more than L2 holds, if the rows of
+    all of these lie end to end, else 0."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
     large = [t for t in range(op.out) if held[t] > machine.l2]
-    if level_of(sum(held), machine) != MEMORY:
-        return 0
-    return len(large) if all((x.stride(t), y.stride(t)) == (1, x.size) for t in large) else 0
+    whole = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
+    return level_of(sum(held), machine), len(large) if whole else 0
 
 
 def _rows_and_columns(
@@ -350,8 +353,9 @@ def _rows_and_columns(
         # along, is gone along fewer times.
         rows, columns = machine.down, STREAM_BLOCK // machine.down
         # But one row is a single stream, where L1 has room for it and out.
-        large = 0 if machine.asks_in_rows else _end_to_end(op, x, y, machine)
-        if large and x.size * kind.size * large <= machine.l1 * 3 // 8:
+        level, large = _end_to_end(op, x, y, machine)
+        fits = 0 < x.size * kind.size * large <= machine.l1 * 3 // 8
+        if fits and level == MEMORY and not machine.asks_in_rows:
             rows = 1
     elif again and not down and x.size * LINE > machine.l1:
         columns = machine.l1 // 2 // LINE

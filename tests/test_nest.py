@@ -163,23 +163,23 @@ def test_short_rows_from_l3_are_asked_for(columns: int, asks: bool) -> None:
     """Also where the machine follows long ones by itself."""
     op = _maxima(40_000 // columns, columns, columns)
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 20, asks_in_rows=False)
-    kernel = _stream_kernel(op, machine)
-    assert kernel.asks0 == asks and not kernel.in_turn
+    assert _stream_kernel(op, machine).asks0 == asks
 
 
 @pytest.mark.parametrize(
-    ("columns", "stride", "l3", "in_turn"),
+    ("columns", "stride", "l3", "asks", "in_turn"),
     [
-        (100, 100, 1 << 16, True), (48, 48, 1 << 16, True), (24, 24, 1 << 16, False),
-        (100, 200, 1 << 16, False), (100, 100, 1 << 20, False),
+        (100, 100, 1 << 16, True, True), (48, 48, 1 << 16, False, True),
+        (24, 24, 1 << 16, False, False), (100, 200, 1 << 16, True, False),
+        (100, 100, 1 << 20, False, True), (100, 100, 1 << 20, True, False),
     ],
 )  # fmt: skip
-def test_rows_that_lie_end_to_end_in_memory_are_summed_in_turn(
-    columns: int, stride: int, l3: int, in_turn: bool
+def test_rows_that_lie_end_to_end_beyond_l2_are_summed_in_turn(
+    columns: int, stride: int, l3: int, asks: bool, in_turn: bool
 ) -> None:
     """Not rows that are a few lines together, nor such as have something in between."""
     op = _maxima(40_000 // columns, columns, stride)
-    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=l3)
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=l3, asks_in_rows=asks)
     assert _stream_kernel(op, machine).in_turn == in_turn
 
 
