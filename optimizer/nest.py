@@ -320,12 +320,12 @@ def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     stream, which the hardware follows; it does not follow several that are near one another, unless
     all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
     L2 for every row, several rows at a time that share it are faster. So they are from L3, where
-    rows share anything, or are asked for."""
+    rows are long, share anything, or are asked for."""
     level, large = _end_to_end(op, x, y, machine)
     if x.type != DimType.K or not large:
         return False
     row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
-    if level < MEMORY and (not alone or machine.asks_in_rows):
+    if level < MEMORY and (row > LONG_ROWS or not alone or machine.asks_in_rows):
         return False
     return row > ROW_LINES * LINE and (alone or row <= machine.l1 // 2)
 
