@@ -17,7 +17,7 @@ _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 STREAMS = 16  # rows, as measured on Cascade Lake
 _STREAMS = {"AuthenticAMD": 8}  # on Zen 3
 # Rows that sums go down along together, where that is not as many. On Zen 4, 12 come from memory
-# 1.1 to 1.2 times as fast as 8, and twice as fast as 16.
+# up to 1.1 times as fast as 8, and twice as fast as 16.
 _DOWN = {("AuthenticAMD", "25"): 12}
 _NEAR_L3 = {"AuthenticAMD"}
 # Families of cores that are quicker through long rows if every line is asked for: Zen 5, 1.3 times.

@@ -30,7 +30,7 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import LONG_CALL, leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
-from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
+from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
@@ -351,7 +351,11 @@ def _rows_and_columns(
     if down and strips and not (kind.half or again):
         # As many rows as are read ahead in, also where they are long: out, which each call goes
         # along, is gone along fewer times.
-        rows, columns = machine.down, STREAM_BLOCK // machine.down
+        # Rows that begin alike in a page are in one another's way.
+        steps = [kind.size * (y.stride(t) or 1) for t in range(op.out)]
+        alike = any(step % PAGE == 0 for step in steps)
+        rows = min(machine.down, machine.streams) if alike else machine.down
+        columns = STREAM_BLOCK // rows
         # But one row is a single stream, where L1 has room for it and out.
         level, large = _end_to_end(op, x, y, machine)
         fits = 0 < x.size * kind.size * large <= machine.l1 * 3 // 8

@@ -214,6 +214,17 @@ def test_rows_from_memory_are_added_one_by_one(
     assert [(loop.axis, loop.block) for loop in loops] == [("Y", rows)]
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(5000, 12), (4096, 8), (8192, 8)])
+def test_rows_that_begin_alike_in_a_page_are_fewer(columns: int, rows: int) -> None:
+    k = Dimension(DimType.K, 200, (columns, 0))
+    m = Dimension(DimType.C, columns, (1, 1))
+    op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), (k, m), Primitive.SUM)
+    machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=1 << 20, streams=8, down=12)
+    (stage,) = plan_stages(op, machine, 1)
+    loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
+    assert {loop.axis: loop.block for loop in loops}["Y"] == rows
+
+
 def _maxima(rows: int, columns: int, stride: int) -> TensorOp:
     """Along rows; sums would have other ways for short ones."""
     dims = Dimension(DimType.M, rows, (stride, 1)), Dimension(DimType.K, columns, (1, 0))
