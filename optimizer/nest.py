@@ -356,10 +356,11 @@ def _rows_and_columns(
         alike = any(step % PAGE == 0 for step in steps)
         rows = min(machine.down, machine.streams) if alike else machine.down
         columns = STREAM_BLOCK // rows
-        # But one row is a single stream, where L1 has room for it and out.
-        level, large = _end_to_end(op, x, y, machine)
+        # But one row is a single stream, where L1 has room for it and out, and L3 keeps little.
+        _, large = _end_to_end(op, x, y, machine)
         fits = 0 < x.size * kind.size * large <= machine.l1 * 3 // 8
-        if fits and level == MEMORY and not machine.asks_in_rows:
+        gone = sum([bytes_of(op, t) for t in range(len(op.tensors))]) > machine.l3 * 3 // 4
+        if fits and gone and not machine.asks_in_rows:
             rows = 1
     elif again and not down and x.size * LINE > machine.l1:
         columns = machine.l1 // 2 // LINE
