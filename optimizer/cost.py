@@ -49,6 +49,7 @@ from tensorop.optimizer.transfer import (
     MEMORY,
     PAGE,
     UNNOTICED,
+    all_bytes,
     all_transfers,
     bytes_of,
     level_of,
@@ -172,7 +173,7 @@ def _written_past(op: TensorOp, k: int, machine: Machine) -> float:
         return 0.0
     if not tiles_leave_caches(op, m, LINE // size, machine):
         return 0.0
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
+    held = all_bytes(op)
     return transfer(bytes_of(op, op.out), held, machine, written=True)
 
 
@@ -369,7 +370,7 @@ def _in_pieces(kernel: PlanarKernel, op: TensorOp, machine: Machine) -> float:
     """Cycles that lines of long records wait for memory: pieces of as many records as there are
     lanes are read in turn, which the hardware does not follow if all of these are a page."""
     long = kernel.long(machine.target)
-    held = sum([bytes_of(op, t) for t in range(len(op.tensors))])
+    held = all_bytes(op)
     if long is None or long == op.out or level_of(held, machine) != MEMORY:
         return 0.0
     unnoticed = min(1.0, kernel.parts[long] * LINE / PAGE)

@@ -26,7 +26,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.result import PassResult, listing
 from tensorop.optimizer.split import split_size
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.transfer import all_bytes
 
 
 def group(op: TensorOp, machine: Machine) -> PassResult:
@@ -52,7 +52,7 @@ def group(op: TensorOp, machine: Machine) -> PassResult:
     m, n = (next(d for d in prim if d.type == t) for t in _MN)
     size = element(op.dtype).size
     both = (m.size + n.size) * step.size * size  # bytes of a block of each input
-    far = sum(bytes_of(op, t) for t in range(len(op.tensors))) > machine.l3
+    far = all_bytes(op) > machine.l3
     rest, summed = None, blocks
     if far or both * blocks.size > machine.l2 // 2:
         rest, summed = _cut(blocks, machine.l2 // 4 // both)

@@ -20,7 +20,7 @@ from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import leaves_caches
 from tensorop.optimizer.touch import item_bytes, touch_block, touches
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.transfer import all_bytes, bytes_of
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
@@ -62,7 +62,7 @@ def items_of(op: TensorOp, machine: Machine) -> Items | None:
     if item_bytes(op) > machine.l1 // 2:
         return None
     # Parts of vectors want a kernel for each size: it has to be worth it.
-    large = sum(bytes_of(op, t) for t in range(len(op.tensors))) > machine.l1
+    large = all_bytes(op) > machine.l1
     masked = (
         large
         and op.size_of(DimType.K) >= LEAST_SUM

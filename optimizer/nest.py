@@ -30,7 +30,14 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import LONG_CALL, leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
-from tensorop.optimizer.transfer import MEMORY, PAGE, bytes_of, level_of
+from tensorop.optimizer.transfer import (
+    MEMORY,
+    PAGE,
+    all_bytes,
+    bytes_of,
+    level_of,
+    outgrows_l3,
+)
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
@@ -349,19 +356,8 @@ def _rows_and_columns(
     strips = strips or bool(strands(op, *_stream_order(op), op.dimensions, machine))
     down, again = y.type == DimType.K != x.type, _meets_lines_again(op, x, y)
     if down and strips and not (kind.half or again):
-        # As many rows as are read ahead in, also where they are long: out, which each call goes
-        # along, is gone along fewer times.
-        # Rows that begin alike in a page are in one another's way.
-        steps = [kind.size * (y.stride(t) or 1) for t in range(op.out)]
-        alike = any(step % PAGE == 0 for step in steps)
-        rows = min(machine.down, machine.streams) if alike else machine.down
+        rows = _rows_down(op, x, y, machine)
         columns = STREAM_BLOCK // rows
-        # But one row is a single stream, where L1 has room for it and out, and L3 keeps little.
-        _, large = _end_to_end(op, x, y, machine)
-        fits = 0 < x.size * kind.size * large <= machine.l1 * 3 // 8
-        gone = sum([bytes_of(op, t) for t in range(len(op.tensors))]) > machine.l3 * 3 // 4
-        if fits and gone and not machine.asks_in_rows:
-            rows = 1
     elif again and not down and x.size * LINE > machine.l1:
         columns = machine.l1 // 2 // LINE
     if _comes_back(op, x, y, machine) and machine.l1 // 2 < kind.size * x.size <= machine.l2:
@@ -377,6 +373,20 @@ def _rows_and_columns(
     return rows, columns
 
 
+def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
+    """How many long rows sums go down along together. As many as are read ahead in: out, which each
+    call goes along, is gone along fewer times. Those that begin alike in a page are in one
+    another's way. But where rows lie end to end, a single one is one stream: if L3 keeps little of
+    them, and L1 has room for it and out, that is faster."""
+    size = element(op.dtype).size
+    _, large = _end_to_end(op, x, y, machine)
+    fits = 0 < x.size * size * large <= machine.l1 * 3 // 8
+    if fits and outgrows_l3(op, machine) and not machine.asks_in_rows:
+        return 1
+    alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
+    return min(machine.down, machine.streams) if alike else machine.down
+
+
 def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:
     """Whether the lines of a row, one for every element of an input, have those of the next."""
     for t, tensor in enumerate(op.tensors[: op.out] if y.size > 1 else ()):
@@ -389,8 +399,7 @@ def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:
 def _comes_back(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     """Whether it is an outer product in the caches: what one input has of X is read for every y.
     To memory, long rows are faster."""
-    held = sum(bytes_of(op, t) for t in range(len(op.tensors)))
-    if y.size == 1 or DimType.K in (x.type, y.type) or level_of(held, machine) == MEMORY:
+    if y.size == 1 or DimType.K in (x.type, y.type) or level_of(all_bytes(op), machine) == MEMORY:
         return False
     return all(bool(x.stride(t)) != bool(y.stride(t)) for t in range(op.out))
 

@@ -15,6 +15,7 @@ from tensorop.jit.gemm_abi import MOST_RUNS, panels_on_stage, stores_stretches
 from tensorop.jit.lines import LINE, LONG_ROW
 from tensorop.jit.tiles import Tile
 from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.transfer import outgrows_l3
 from tensorop.optimizer.window import are_alike, tabled_part, windows
 from tensorop.schedule import Axis
 from tensorop.tuples import NamedTuple
@@ -128,5 +129,4 @@ def leaves_caches(op: TensorOp, machine: Machine, sums_inside: bool = False) -> 
     """
     again = op.of_type(DimType.K) and not sums_inside
     touched = op.first_touch == Primitive.COPY or op.last_touch != Primitive.NONE
-    held = sum(element(t.dtype).size * op.reached(i) for i, t in enumerate(op.tensors))
-    return not again and not touched and held > machine.l3 * 3 // 4
+    return not again and not touched and outgrows_l3(op, machine)

@@ -27,6 +27,7 @@ from tensorop.optimizer.transfer import (
     MEMORY,
     PAGE,
     UNNOTICED,
+    all_bytes,
     bytes_of,
     level_of,
     transfer,
@@ -111,7 +112,9 @@ class Pieces(NamedTuple):
         """What is done, and why."""
         pieces = f"in {self.number} pieces along {self.along}{' and a rest' if self.rest else ''}"
         kept = f"what lies between two steps stays in L2: {self.piece.between:,} bytes"
-        return f"{pieces}, {kept}. Estimated at {self.cycles:.3g} cycles, {self.apart:.3g} apart"
+        threads = "each step of one" if self.sums else "the pieces"
+        estimate = f"Estimated at {self.cycles:.3g} cycles, {self.apart:.3g} apart"
+        return f"{pieces}, {kept}; threads divide {threads}. {estimate}"
 
 
 def in_pieces(pair: Pair, machine: Machine) -> Pieces | None:
@@ -158,7 +161,7 @@ def _block(pair: Pair, name: str, machine: Machine) -> int:
     and, if that is possible, of out."""
     first, second = pair.first, pair.second
     (size,) = [d.size for d in first.dimensions if d.name == name]
-    level = max(L3, *[level_of(_held(op), machine) for op in pair[:2]])
+    level = max(L3, *[level_of(all_bytes(op), machine) for op in pair[:2]])
     most = max(1, machine.l2 // PARTS[level] * size // pair.between)
     block = ceil(size / ceil(size / most))
     written = _step(first, first.out, name), _step(second, second.out, name)
@@ -183,17 +186,13 @@ def _further(
     for (op, t), (part, _), moved in zip(pair.others, piece.others, moves, strict=True):
         if moved:
             written = op is pair.second and t == op.out
-            each = transfer(bytes_of(part, t), _held(part), machine, written=written)
-            whole = transfer(bytes_of(op, t), _held(op), machine, written=written)
+            each = transfer(bytes_of(part, t), all_bytes(part), machine, written=written)
+            whole = transfer(bytes_of(op, t), all_bytes(op), machine, written=written)
             past = written and moved % LINE == 0 and leaves_caches(op, machine, sums_inside=True)
             total += whole * (PAST if past else 1.0) - pieces * each
             # Where others lie between the rows of a piece, the hardware has to find each of these.
             size = bytes_of(op, t)
             if abs(moved) < PAGE and abs(moved) * pieces < size:
                 lines = min(UNNOTICED, ceil(abs(moved) / LINE))
-                total += size / abs(moved) * lines * LINE_CYCLES[level_of(_held(op), machine)]
+                total += size / abs(moved) * lines * LINE_CYCLES[level_of(all_bytes(op), machine)]
     return total
-
-
-def _held(op: TensorOp) -> int:
-    return sum([bytes_of(op, t) for t in range(len(op.tensors))])

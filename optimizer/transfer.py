@@ -33,12 +33,21 @@ def bytes_of(op: TensorOp, tensor: int) -> int:
     return element(op.tensors[tensor].dtype).size * op.reached(tensor)
 
 
+def all_bytes(op: TensorOp) -> int:
+    """Bytes that an operation touches."""
+    return sum([bytes_of(op, t) for t in range(len(op.tensors))])
+
+
+def outgrows_l3(op: TensorOp, machine: Machine) -> bool:
+    """Whether most of what it touches is gone from the caches before it is touched again."""
+    return all_bytes(op) > machine.l3 * 3 // 4
+
+
 def sharers(op: TensorOp, threads: int) -> int:
     """How many of so many threads had better share an operation."""
     if prod([d.size for d in op.dimensions]) >= SHARE_WORK:
         return threads
-    moved = sum([bytes_of(op, t) for t in range(len(op.tensors))])
-    return max(1, min(threads, moved // SHARE_BYTES))
+    return max(1, min(threads, all_bytes(op) // SHARE_BYTES))
 
 
 def level_of(held: float, machine: Machine) -> int:

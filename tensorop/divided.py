@@ -17,7 +17,7 @@ from tensorop.executable import Stage
 from tensorop.ir import TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.slots import Slot
-from tensorop.linked import chained, link, placed, room, scheduled
+from tensorop.linked import InParts, chained, link, placed, room, scheduled
 from tensorop.memory import vector
 from tensorop.optimizer.divide import Divided
 from tensorop.optimizer.machine import Machine
@@ -30,17 +30,16 @@ _NOTE = "the sum is divided among threads: partial results, then their sum"
 _COPY, _PARTIAL = TEMPORARIES  # slots of what one part of a plan leaves to another
 
 
-class LinkedSum:
-    """A `Planner`. main: how the partial results are made. apart: makes what runs the parts one by
-    one."""
+class LinkedSum(InParts):
+    """A `Planner`. main: how the partial results are made."""
 
     note = _NOTE
 
     def __init__(
         self, op: TensorOp, divided: Divided, main: Realigned, apart: Callable[[], Runnable]
     ) -> None:
-        self._op, self._divided, self._main, self._apart = op, divided, main, apart
-        self._scaled: Runnable | None = None
+        super().__init__(apart)
+        self._op, self._divided, self._main = op, divided, main
 
     @staticmethod
     def may_link(divided: Divided, main: Realigned, machine: Machine) -> bool:
@@ -49,13 +48,6 @@ class LinkedSum:
         if divided.size * element(divided.main.dtype).size + main.held > KEPT:
             return False
         return not main.orders or (len(main.orders) == 1 and main.links(machine))
-
-    @property
-    def scaled(self) -> Runnable:
-        """As `Planner.scaled`."""
-        if self._scaled is None:
-            self._scaled = self._apart()
-        return self._scaled
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`: a single one."""

@@ -28,18 +28,13 @@ from tensorop.runnable import Runnable
 from tensorop.schedule import Schedule
 
 
-class Linked:
-    """A `Planner`. parts: of the operation. choice: decisions on the operation itself, in place of
-    the model's. apart: makes what runs the parts one by one."""
+class InParts:
+    """What `Planner`s of several parts in a single plan have in common. apart: makes what runs the
+    parts one by one, with an alpha or a beta, too."""
 
-    def __init__(self, parts: Realigned, choice: Choice, apart: Callable[[], Runnable]) -> None:
-        self._parts, self._choice, self._apart = parts, choice, apart
+    def __init__(self, apart: Callable[[], Runnable]) -> None:
+        self._apart = apart
         self._scaled: Runnable | None = None
-
-    @property
-    def note(self) -> str:
-        """As `Planner.note`."""
-        return self._parts.note
 
     @property
     def scaled(self) -> Runnable:
@@ -48,6 +43,20 @@ class Linked:
         if self._scaled is None:
             self._scaled = self._apart()
         return self._scaled
+
+
+class Linked(InParts):
+    """A `Planner`. parts: of the operation. choice: decisions on the operation itself, in place of
+    the model's."""
+
+    def __init__(self, parts: Realigned, choice: Choice, apart: Callable[[], Runnable]) -> None:
+        super().__init__(apart)
+        self._parts, self._choice = parts, choice
+
+    @property
+    def note(self) -> str:
+        """As `Planner.note`."""
+        return self._parts.note
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`: a single one."""

@@ -17,7 +17,7 @@ from tensorop.bind_tables import TEMPORARIES, Around, Part
 from tensorop.executable import NO_OPERAND, Stage
 from tensorop.ir import TensorOp
 from tensorop.jit.slots import Slot
-from tensorop.linked import chained, placed
+from tensorop.linked import InParts, chained, placed
 from tensorop.memory import vector
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.pieces import Pair, Pieces, in_pieces
@@ -31,25 +31,17 @@ _INPUTS = (Slot.IN0, Slot.IN1, Slot.AUX)
 EACH = 2  # pieces for every thread, at least, where threads divide these
 
 
-class Pieced:
-    """A `Planner` of the second of two steps; the inputs of the first one come before its own.
-    apart: makes what runs one after the other."""
+class Pieced(InParts):
+    """A `Planner` of the second of two steps; the inputs of the first one come before its own."""
 
     def __init__(self, pair: Pair, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
-        self._pair, self._pieces, self._apart = pair, pieces, apart
-        self._scaled: Runnable | None = None
+        super().__init__(apart)
+        self._pair, self._pieces = pair, pieces
 
     @property
     def note(self) -> str:
         """As `Planner.note`."""
         return self._pieces.note
-
-    @property
-    def scaled(self) -> Runnable:
-        """As `Planner.scaled`."""
-        if self._scaled is None:
-            self._scaled = self._apart()
-        return self._scaled
 
     def stages(self, threads: int) -> tuple[Stage, ...]:
         """As `Planner.stages`: a single one."""
