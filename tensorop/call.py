@@ -74,10 +74,10 @@ class Call:
         program, links, scaled = self.program, list[Link](), False
         if not program.is_plain or any(r.factor is not None for r in self.runs):
             return (), False
-        item, steps = program.work.itemsize, [run[1:4] for run in self.runs]
-        if self._rounding is not None:
-            executable, inputs, _ = steps.pop()
-            steps.append((executable, inputs, prod(program.result.shape)))
+        item = program.work.itemsize
+        steps = [(run.executable, run.inputs, run.size) for run in self.runs]
+        if self._rounding is not None:  # reads what the last step has then written
+            steps[-1] = (*steps[-1][:2], prod(program.result.shape))
             written = program.steps[0].output + len(self.runs) - 1
             steps.append((self._rounding, (written,), None))
         if sum([elements or 0 for *_, elements in steps]) * item > MOST_KEPT:
