@@ -261,7 +261,7 @@ class _Binder(CallWords):
                 moves.append((int(self._slot(tensor)), 0, self._table(loop.axis, actual)))
             elif step := self._step(loop.axis, actual):
                 moves.append((int(self._slot(tensor)), step * loop.block, 0))
-        return moves
+        return [*moves, *self.passed.get(id(loop), ())]
 
     def _work(self, body: tuple[Step, ...], blocks: dict[str, int]) -> int:
         """Multiply-adds, or elements, of one run of a body."""

@@ -230,7 +230,7 @@ class CopyWords(ScheduleTables):
             for step in self.steps
             if isinstance(step, Call) and isinstance(step.kernel, GemmKernel)
         )
-        lanes_at = self._in_block(pack.lanes, product)
+        lanes_at = self._in_block(pack.lanes, pack, product)
         lanes = lanes_at // pack.width * panels.panel + lanes_at % pack.width * panels.lane
         depth_at = self._in_block(pack.depth, product)
         depth = depth_at // panels.together * panels.row

@@ -101,8 +101,19 @@ class Around(NamedTuple):
     rest: tuple[Part, ...]
 
 
+class _Packed(NamedTuple):
+    """Where panels are good for: the loops that the packing and what follows are both in, and the
+    blocks of all axes there."""
+
+    around: tuple[Loop, ...]
+    blocks: dict[str, int]
+
+
 class ScheduleTables:
-    """A schedule, and the tables made for it so far, which an image gathers."""
+    """A schedule, and the tables made for it so far, which an image gathers.
+
+    passed: by the identity of a loop, how it goes from one part of panels to the next.
+    """
 
     def __init__(self, part: Part, target: Target, image: Image) -> None:
         schedule = part.schedule
@@ -113,7 +124,8 @@ class ScheduleTables:
         self.windows = {axis.name: self._window(axis) for axis in schedule.axes}
         self.tables: dict[tuple[str, int], int] = {}
         self.panels: dict[int, Panels] = {}
-        self._find_panels(schedule.body, dict(self.sizes), {}, frozenset())
+        self.passed: dict[int, list[tuple[int, int, int]]] = {}
+        self._find_panels(schedule.body, dict(self.sizes), {})
         self.tabled = self._tabled()
         self.biased = any(BIAS in step.tensors for step in self.steps if isinstance(step, Call))
 
@@ -121,24 +133,34 @@ class ScheduleTables:
         self,
         body: tuple[Step, ...],
         blocks: dict[str, int],
-        packs: dict[Pack, frozenset[int]],
-        sharing: frozenset[int],
+        packs: dict[Pack, _Packed],
+        around: tuple[Loop, ...] = (),
     ) -> None:
-        """Panels are as large as the blocks of the matrix product that reads them, and private to
-        a share where one SHARED loop holds both the packing and the product. `packs` maps what is
-        packed before a step to the SHARED loops around it; `sharing`: those around this body."""
+        """Panels are as large as the block in which both the packing and the product are, and
+        private to a share where one SHARED loop holds both. Loops further inside over their lanes
+        go from one part of them to the next. `packs`: what is packed before a step; `around`: the
+        loops around this body."""
         for step in body:
             if isinstance(step, Loop):
-                inside = {**blocks, step.axis: min(step.block, blocks[step.axis])}
-                shared = step.exec == ExecType.SHARED
-                around = sharing | {id(step)} if shared else sharing
-                self._find_panels(step.body, inside, packs, around)
+                before = set(packs)
+                part = {**blocks, step.axis: min(step.block, blocks[step.axis])}
+                self._find_panels(step.body, part, packs, (*around, step))
+                for pack in packs.keys() - before:
+                    packs[pack] = _Packed(around, blocks)
             elif isinstance(step, Pack):
-                packs[step] = sharing
+                packs[step] = _Packed(around, blocks)
             elif isinstance(step.kernel, GemmKernel):
-                for pack, around in packs.items():
-                    panels = self._panel(pack, step.kernel, blocks, bool(around & sharing))
-                    self.panels[pack.tensor] = panels
+                for pack, (common, held) in packs.items():
+                    room = {**blocks, pack.lanes: held[pack.lanes]}
+                    private = any(loop.exec == ExecType.SHARED for loop in common)
+                    self.panels[pack.tensor] = panels = self._panel(
+                        pack, step.kernel, room, private
+                    )
+                    for loop in around[len(common) :]:
+                        if loop.axis == pack.lanes:
+                            parts = loop.block // pack.width * panels.panel
+                            move = int(PACK_SLOTS[pack.tensor]), parts, 0
+                            self.passed.setdefault(id(loop), []).append(move)
 
     def _panel(
         self, pack: Pack, kernel: GemmKernel, blocks: dict[str, int], private: bool
@@ -217,12 +239,14 @@ class ScheduleTables:
         words[Node.WHEN] = When[when.upper()]
         return words
 
-    def _in_block(self, name: str, step: Step) -> Words:
-        """Every position of an axis, counted from the beginning of the block it is in where a step
-        runs. Blocks of an inner loop begin anew in every block of an outer one."""
+    def _in_block(self, name: str, *steps: Step) -> Words:
+        """Every position of an axis, counted from the beginning of the block it is in where all of
+        some steps run. Blocks of an inner loop begin anew in every block of an outer one."""
         position = np.arange(self._tabled_axis(name).size, dtype=np.int64)
-        for loop in self._loops_around(self.schedule.body, step):
-            if loop.axis == name and not loop.anew:
+        first, *others = (self._loops_around(self.schedule.body, step) for step in steps)
+        for loop in first:
+            common = all(any(loop is each for each in loops) for loops in others)
+            if loop.axis == name and not loop.anew and common:
                 position %= loop.block
         return position
 
