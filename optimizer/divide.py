@@ -8,10 +8,13 @@ decides the number of parts, and on nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from tensorop.ir import CONTRACTIONS, Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.jit.elements import element
+from tensorop.optimizer.balance import ceiling
+from tensorop.optimizer.parallelise import BALANCED, busy
 from tensorop.optimizer.transfer import bytes_of, sharers
 from tensorop.tuples import NamedTuple
 
@@ -27,6 +30,8 @@ FEW_ROWS = 32  # rows or columns of a product for a thread that are worth a shar
 SHORT_POINTS = 3 * LEAST_POINTS  # multiply-adds from which on parts pay
 SHORT_OUT = 16  # times as much is read of the operands as all parts have to add up
 LONG_SIDE = 1024  # rows or columns for a thread that it takes no division to share evenly
+TILE = 48, 16  # rows and columns, about, that a thread has at least of a product
+FEW_TILES = 2  # for a thread, which may be uneven
 NARROW = 5  # rows or columns below which reading bounds it: threads share the others
 
 
@@ -89,23 +94,29 @@ def cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
     threads = sharers(op, threads)
     if threads == 1 or not (plain and sums and is_large(op)):
         return None
-    found = _longest_pieces(op, threads)
+    multiples = [n * threads for n in (*range(PARTS, 2 * PARTS), 3, 2)]
+    found = _longest_pieces(op, threads, multiples, even=_is_narrow(op))
+    if found is None and _is_uneven(op, threads):
+        every = range(threads, 2 * PARTS * threads)
+        counts = [n for n in every if busy(n, threads) >= BALANCED]
+        found = _longest_pieces(op, threads, counts, even=True)
     return found if found is not None and _keeps_few(op, threads, found[0]) else None
 
 
-def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
-    """The summed dimension of which parts are read in the fewest pieces, and how many parts: some
-    more or fewer if these leave no rest. None where no dimension is long enough, or the larger
-    input would be read in short pieces."""
+def _longest_pieces(
+    op: TensorOp, threads: int, counts: Sequence[int], *, even: bool
+) -> tuple[Dimension, int] | None:
+    """The summed dimension of which parts are read in the fewest pieces, and how many parts: one
+    of some counts if that leaves no rest. None where no dimension is long enough, or the larger
+    input would be read in short pieces. even: without a rest, any is long enough."""
     least = PARTS * threads
-    whole = [n * threads for n in (*range(PARTS, 2 * PARTS), 3, 2)]
 
     def count(d: Dimension) -> int:
-        return next((n for n in whole if d.size % n == 0), least)
+        return next((n for n in counts if d.size % n == 0), least)
 
     def reaches(d: Dimension) -> dict[int, int]:
         """How far a part reaches, about, by the operands that have the dimension."""
-        length = max(1, d.size // least)
+        length = max(1, d.size // (count(d) if even else least))
         return {t: length * abs(s) for t, s in enumerate(d.strides[:-1]) if s}
 
     def pieces(d: Dimension) -> float:
@@ -114,7 +125,7 @@ def _longest_pieces(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
     def divides(d: Dimension) -> bool:
         if not any(d.strides[:-1]):  # the same numbers again and again: nothing is read in parts
             return False
-        return d.size >= 2 * least or (_is_narrow(op) and d.size % count(d) == 0)
+        return d.size >= 2 * least or (even and d.size % count(d) == 0)
 
     long = [d for d in op.of_type(DimType.K) if divides(d)]
     best = min([d for d in long if d.size % count(d) * REST <= d.size], key=pieces, default=None)
@@ -137,7 +148,8 @@ def _keeps_few(op: TensorOp, threads: int, whole: Dimension) -> bool:
         return False
     added, read = PARTS * threads * m * n, (m + n) * op.size_of(DimType.K)
     large = m * n * op.size_of(DimType.K) >= SHORT_POINTS and min(m, n) >= NARROW
-    short = large and added * SHORT_OUT <= read and max(m, n) < LONG_SIDE * threads
+    times = 1 if _is_uneven(op, threads) else SHORT_OUT
+    short = large and added * times <= read and max(m, n) < LONG_SIDE * threads
     return short or max(m, n) < FEW_ROWS * threads
 
 
@@ -169,6 +181,13 @@ def is_large(op: TensorOp) -> bool:
 def _is_narrow(op: TensorOp) -> bool:
     """Whether reading bounds it."""
     return min(op.size_of(DimType.M), op.size_of(DimType.N)) < NARROW
+
+
+def _is_uneven(op: TensorOp, threads: int) -> bool:
+    """Whether the tiles of a product leave threads idle that share these."""
+    m, n = op.size_of(DimType.M), op.size_of(DimType.N)
+    tiles = ceiling(max(m, n), TILE[0]) * ceiling(min(m, n), TILE[1])
+    return busy(tiles, threads) < BALANCED and tiles < FEW_TILES * threads
 
 
 def _is_long(op: TensorOp) -> bool:

@@ -187,7 +187,7 @@ def test_what_is_cut_leaves_together_what_lies_side_by_side() -> None:
     assert cut(contraction("abk,kab->", a=100, b=6, k=10_000)) == "k"
     assert cut(contraction("ac,cab->b", a=1083, c=3864, b=8)) == "c"  # of what is most of it
     short = contraction("xyzad,xyza->d", x=15, y=15, z=15, a=64, d=30)
-    assert cut(short) == ""  # all of it would be read in short pieces
+    assert cut(short) == "x"  # all but this would be read in short pieces
     assert cut(contraction("ai,ai->i", a=23, i=200_000)) == ""
 
 
@@ -199,6 +199,17 @@ def test_some_more_parts_leave_no_rest() -> None:
         assert (divided.rest is None) == (size % parts == 0)
     # A rest that takes long next to a part is not worth it.
     assert cut(contraction("kl,kli->i", k=16 + 7, l=40_000, i=4)) == "l"
+
+
+def test_many_threads_have_fewer_parts_each() -> None:
+    square = contraction("kil,klj->ij", i=176, j=176, k=176, l=176)
+    for threads, parts in ((8, 16), (64, 176)):
+        divided = divide(square, threads)
+        assert divided is not None and divided.main.size_of(DimType.C) == parts
+    assert divide(square, 16) is None  # tiles for all of them
+    narrow = contraction("cg,cgb->b", c=100_000, g=31, b=4)
+    divided = divide(narrow, 16)
+    assert divided is not None and divided.rest is None
 
 
 def test_what_has_enough_to_share_stays_whole() -> None:
