@@ -7,8 +7,8 @@
           gemm                 micro-tiles mr x nr, K unrolled, over the whole block
 
 All dimensions of a type form one flat axis, read and stored through offset tables, so that every
-layout reaches the same kernel with full blocks. Where M is too short to give every thread a share,
-N is shared instead and each thread packs its own in1 blocks.
+layout reaches the same kernel with full blocks. Threads share M, N, or a grid of both
+(`sharing.py`).
 
 Block sizes follow from the caches: an mc x kc block of in0 takes a little over half of L2, a
 kc x nc block of in1 its part of L3, and a kc x nr panel of in1 is no longer than L1. It comes from
@@ -71,9 +71,10 @@ from tensorop.optimizer.past import (
     tiles_leave_caches,
     whole_runs,
 )
+from tensorop.optimizer.sharing import DIVIDED, Division, Product, Work
 from tensorop.optimizer.transfer import MEMORY, bytes_of, level_of
 from tensorop.optimizer.window import tabled_part, windowed
-from tensorop.schedule import Axis, Call, Loop, Pack, Schedule, Step
+from tensorop.schedule import Axis, Call, Loop, Pack, Schedule
 from tensorop.tuples import NamedTuple
 
 IN0, IN1 = 0, 1
@@ -82,6 +83,7 @@ WRITTEN = 4  # times as much as is read: what counts is how tiles are stored
 MIN_ROWS = 4  # tiles of a block of M that are enough for a panel of in1 to pay
 STAGED = 0.75  # of the team's time that is work: a stage is worth that some of it is not
 TURNS = 8  # panels of a block that are enough where packing and the product take turns
+PACKED_AT_ONCE = 4  # part of L3 that a team packs of in0 at once
 TURNS_AGAIN = 32  # the same where the other input is packed again in every turn
 
 
@@ -200,13 +202,18 @@ def blocked(
     )
     together = kind.accumulator.size // element(inputs[0]).size if inputs else 1
     step = kind.accumulator.size // together  # bytes of a panel for each lane and step of K
-    sizes = (*parts, k)
     whole = MATRIX * together if matrices else STEPS
-    blocks = block_sizes(machine, kind, sizes, (rows, tile.columns), choice.scales, together, whole)
+
+    def sized(m: int, n: int, longest: int) -> Blocks:
+        lanes = rows, tile.columns
+        found = block_sizes(machine, kind, (m, n, k), lanes, choice.scales, together, whole)
+        return found._replace(mc=min(found.mc, longest))
+
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
     sharing = inner_threads if share_m else 1
+    blocks = sized(*parts, m)
     stored = _stored(op, axes, rows, tile, blocks, sharing, machine)
     if matrices:
         stored = _Stored("columns" if stored.how == "columns" else "scatter", False, axes[-3])
@@ -230,8 +237,15 @@ def blocked(
     if (stored.past or stored.units is not None) and ask0:
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
+    how: Division = "rows" if share_m else "columns"
     if stored.units is not None:
         blocks, parts = _in_units(blocks, parts, m, stored.units)
+    elif inner_threads > 1 and not _mostly_writes(op):
+        work = Work(m, n, k, rows, tile.columns, rows // tile.vectors, lies, inner_threads, items)
+        most = machine.l3 // PACKED_AT_ONCE // (blocks.kc * step)
+        found = work.in_a_grid(how, blocks, lambda m, n: sized(m, n, local), most)
+        if found is not None:
+            (how, blocks, parts), ask0 = found, False
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -253,22 +267,19 @@ def blocked(
     pack0 = Pack(IN0, "M", rows, "K", ask0, not ask0 and is_far(op, IN0, machine))
     asks1 = not ask1 and is_far(op, IN1, machine)
     pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1, asks1),)
-    if inner_threads == 1:
-        once = blocks.mc >= m and blocks.kc >= k
-        body = _alone(blocks, once, pack0, pack1, call, rows_first=bool(choice.rows_first))
-    elif share_m:
-        body = _share_m(blocks, parts[0], pack0, pack1, call, inner_threads)
-    else:
-        body = _share_n(blocks, parts[1], pack0, pack1, call, inner_threads)
+    product = Product(blocks, (m, k), pack0, pack1, call, rows_first=bool(choice.rows_first))
+    body = product.alone() if inner_threads == 1 else product.shared(how, parts, inner_threads)
+    shares_batch = batch_shared or (inner_threads > 1 and how == "apart")
     for axis in reversed(batch):
-        how = ExecType.SHARED if batch_shared else ExecType.SEQ
-        body = (Loop(axis.name, 1, how, body),)
+        execution = ExecType.SHARED if shares_batch else ExecType.SEQ
+        body = (Loop(axis.name, 1, execution, body),)
     by, length = stored.rows.turned
     note = (
         f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
         f"C stored {kernel.store}{', past the caches' * kernel.past}"
         f"{f', every {length} rows turned by {by}' if by else ''}"
         f"{', B read where it lies' * lies}"
+        f"{f', threads divide {DIVIDED[how]}' if inner_threads > 1 else ''}"
     )
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
 
@@ -475,41 +486,3 @@ def _written_by_n(
 
 def _mostly_writes(op: TensorOp) -> bool:
     return bytes_of(op, op.out) >= WRITTEN * (bytes_of(op, IN0) + bytes_of(op, IN1))
-
-
-def _alone(
-    b: Blocks, once: bool, pack0: Pack, pack1: tuple[Pack, ...], call: Call, *, rows_first: bool
-) -> tuple[Step, ...]:
-    """once: in0 is a single block, and packed once and for all."""
-    if once:
-        return (pack0, Loop("N", b.nc, ExecType.SEQ, (*pack1, call)))
-    if rows_first:
-        rows: tuple[Step, ...] = (pack0, Loop("N", b.nc, ExecType.SEQ, (*pack1, call)))
-        return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, rows),)),)
-    inner: tuple[Step, ...] = (*pack1, Loop("M", b.mc, ExecType.SEQ, (pack0, call)))
-    return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
-
-
-def _share_m(
-    b: Blocks, part: int, pack0: Pack, pack1: tuple[Pack, ...], call: Call, threads: int
-) -> tuple[Step, ...]:
-    """All threads pack the block of in1; then each packs and multiplies its part of M."""
-    mine = Loop("M", b.mc, ExecType.SEQ, (pack0, call))
-    inner: tuple[Step, ...] = (Loop("M", part, ExecType.SHARED, (mine,)),)
-    for pack in pack1:
-        fill = min(b.nc, balanced(b.nc, max(b.nc // (4 * threads), 1), pack.width))
-        inner = (Loop("N", fill, ExecType.SHARED, (pack,)), *inner)
-    return (Loop("N", b.nc, ExecType.SEQ, (Loop("K", b.kc, ExecType.SEQ, inner),)),)
-
-
-def _share_n(
-    b: Blocks, part: int, pack0: Pack, pack1: tuple[Pack, ...], call: Call, threads: int
-) -> tuple[Step, ...]:
-    """All threads pack the block of in0; then each packs and multiplies its part of N."""
-    fill = min(b.mc, balanced(b.mc, max(b.mc // threads, 1), pack0.width))
-    mine = Loop("N", b.nc, ExecType.SEQ, (*pack1, call))
-    inner: tuple[Step, ...] = (
-        Loop("M", fill, ExecType.SHARED, (pack0,)),
-        Loop("N", part, ExecType.SHARED, (mine,)),
-    )
-    return (Loop("K", b.kc, ExecType.SEQ, (Loop("M", b.mc, ExecType.SEQ, inner),)),)
