@@ -384,7 +384,9 @@ def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     if fits and outgrows_l3(op, machine) and not machine.asks_in_rows:
         return 1
     alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
-    return min(machine.down, machine.streams) if alike else machine.down
+    moving = sum(bool(y.stride(t)) and bool(x.stride(t)) for t in range(op.out))
+    most = max(1, machine.down // max(1, moving))
+    return min(most, machine.streams) if alike else most
 
 
 def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:

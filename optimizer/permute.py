@@ -100,7 +100,7 @@ def _columns_collide(op: TensorOp) -> bool:
     """Whether lines of neighbouring columns of the target, stored one by one, hinder one another
     in memory."""
     apart = abs(_nearest(op.dimensions, IN).strides[OUT]) * element(op.dtype).size
-    return apart % COLLISION == 0
+    return len(op.dimensions) == 2 and apart % COLLISION == 0
 
 
 def _bytes(op: TensorOp) -> int:
