@@ -65,7 +65,7 @@ class GemmWord(IntEnum):
     C_M_STAGED: the same of where they are on the stage.
     C_M_TABLE: offset of every row of C, by absolute position (store="columns", where the rows of a
     tile are consecutive; store="pieces" and "staged"; past: that of the first one).
-    C_RUN, C_HELD: rows of a run, and how many the stage holds (store="staged"): see `fits_stage`.
+    C_RUN, C_HELD: rows of a run, and how many the stage holds (store="staged"): see `runs_held`.
     """
 
     A_SLOT = 0

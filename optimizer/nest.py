@@ -267,7 +267,8 @@ def _packed(
         steps = (Loop("K", kc, ExecType.SEQ, steps),)
     apart = any(_touches_apart(op, call))
     cut = None if apart else longest_side(axes, (rows, tile.columns), team)
-    return _Body(axes, steps, "gemm from packed blocks: M is not consecutive in in0", cut)
+    why = "such numbers are packed" if m.strides[0] == 1 else "M is not consecutive in in0"
+    return _Body(axes, steps, f"gemm from packed blocks: {why}", cut)
 
 
 def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:

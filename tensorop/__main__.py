@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorop
-from tensorop import plan_store, tuning
+from tensorop import plan_store, tuning, tuning_store
 from tensorop.bench.charts import draw
 from tensorop.bench.document import Run, document
 from tensorop.bench.measure import MIN_ROUNDS
@@ -43,7 +43,6 @@ from tensorop.jit import store
 from tensorop.jit.target import current_target
 from tensorop.optimizer.machine import host_machine
 from tensorop.tuning import SECONDS, worthwhile
-from tensorop.tuning_store import folder
 
 
 class UsageError(ValueError):
@@ -126,7 +125,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="N[,N...]",
         help="thread counts, all measured in one run (default 1)",
     )
-    bench.add_argument("--dtype", type=suite_dtype, default="float32", metavar="DTYPE")
+    bench.add_argument(
+        "--dtype", type=suite_dtype, default="float32", metavar="DTYPE", help="default float32"
+    )
     bench.add_argument(
         "--rounds", type=positive, default=MIN_ROUNDS, metavar="N", help="default %(default)s"
     )
@@ -176,7 +177,9 @@ def parser() -> argparse.ArgumentParser:
             "sizes", nargs=given, help="sizes i=512,j=512,k=512 or shapes 512x512,512x512"
         )
         float32 = np.dtype(np.float32)
-        command.add_argument("--dtype", type=any_dtype, default=float32, metavar="DTYPE")
+        command.add_argument(
+            "--dtype", type=any_dtype, default=float32, metavar="DTYPE", help="default float32"
+        )
         command.add_argument("--threads", type=positive, metavar="N")
     return top
 
@@ -329,7 +332,7 @@ def explain(arguments: argparse.Namespace) -> int:
 def tune(arguments: argparse.Namespace) -> int:
     """Search for the fastest schedule of every step of a contraction."""
     threads = arguments.threads or tensorop.get_num_threads()
-    print(f"{threads} thread{'s' * (threads > 1)}, results in {folder()}")
+    print(f"{threads} thread{'s' * (threads > 1)}, results in {tuning_store.folder()}")
     for step in planned(arguments).steps:
         if not worthwhile(step.op):
             print(f"{step.text}: too small, or nothing to choose")
@@ -358,6 +361,8 @@ def cache(arguments: argparse.Namespace) -> int:
     size = sum(os.stat(path).st_size for path in files)
     off = "" if CACHE.value else " (TENSOROP_CACHE=0: not used)"
     print(f"{len(files)} files, {size / 2**20:.1f} MiB, in {store.folder()}{off}")
+    if found := len(list(tuning_store.folder().glob("*.json"))):
+        print(f"{found} choices of searches, which clear leaves, in {tuning_store.folder()}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """A call of einsum, decided: everything that follows from the spec and the operands' layouts.
 
-In goes a `Request` (spec, layouts, options; no arrays), out comes a `Program`: the shape, dtype and
-strides of the result, which operands have to be copied and how, and the steps. Running it on arrays
+In go a spec, layouts and options (no arrays), out comes a `Program`: the shape, dtype and strides
+of the result, which operands have to be copied and how, and the steps. Running it on arrays
 of those layouts decides nothing any more. `einsum` keeps programs in a cache; `compile` shows them.
 
 The back end takes operands of one dtype, in native byte order, aligned, with strides that are whole

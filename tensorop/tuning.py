@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from statistics import median
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tensorop import plans, tuning_store
+from tensorop.by_threads import ByThreads
 from tensorop.ir import CONTRACTIONS, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.entry import machine
@@ -34,7 +36,6 @@ from tensorop.optimizer.realign import LEAST_POINTS, moves, realign
 from tensorop.optimizer.regime import choose
 from tensorop.planning import executable_of
 from tensorop.runnable import Runnable
-from tensorop.threads import get_num_threads
 
 SECONDS = 5.0  # that a search takes about, unless single calls take longer
 MOVES = 8  # choices of tensors to move that are tried
@@ -57,13 +58,15 @@ class Found:
 
 
 def plan_for(op: TensorOp, threads: int | None) -> Runnable:
-    """The executable of an operation as a search found it best: now, or at an earlier time."""
+    """The executable of an operation as a search found it best for each number of threads: now, or
+    at an earlier time."""
     if not worthwhile(op):
         return plans.plan_for(op, threads)
-    count = threads or get_num_threads()
-    choice = tuning_store.load(normalise(op).op, count, host_machine())
+    if threads is None:
+        return ByThreads(op, cache(lambda count: plan_for(op, count)))
+    choice = tuning_store.load(normalise(op).op, threads, host_machine())
     if choice is None:
-        choice = tune(op, count).choice
+        choice = tune(op, threads).choice
     return executable_of(op, threads, plans.plan_for, choice=choice)
 
 

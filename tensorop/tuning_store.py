@@ -3,9 +3,9 @@
     <cache folder>/tuning/<hash>.json
 
 The hash covers everything that a choice depends on: the normalised operation (sizes, strides,
-dtypes, primitives), the threads, the instruction set, the cache sizes and the version of the
-library. Files are replaced as a whole, so that any number of processes may read and write; one that
-cannot be read, or says nothing sensible, is as if it were not there, and is written anew.
+dtypes, primitives), the threads, all that the machine model has, and the version of the library.
+Files are replaced as a whole, so that any number of processes may read and write; one that cannot
+be read, or says nothing sensible, is as if it were not there, and is written anew.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def save(op: TensorOp, threads: int, machine: Machine, choice: Choice, facts: An
 
 
 def _path(op: TensorOp, threads: int, machine: Machine) -> Path:
-    target = machine.target
-    facts = [FORMAT, __version__, target.name, target.cpu, target.features]
-    facts += [machine.l1, machine.l2, machine.l3, threads, _text(op)]
+    facts = [FORMAT, __version__, repr(machine), threads, _text(op)]
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     return folder() / f"{digest[:32]}.json"
 

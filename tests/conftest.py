@@ -55,7 +55,7 @@ def usual_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from tensorop.optimizer.machine import host_machine
 
     machine = host_machine()._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20)
-    for module in ("planning", "linked", "pieced"):
+    for module in ("planning", "linked", "pieced", "runs", "path", "plan_store", "tuning"):
         monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: machine)
     cache_clear()
     yield

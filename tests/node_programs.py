@@ -1,6 +1,6 @@
 """Programs of driver nodes for tests: as a tree, as words, and their plain meaning.
 
-`words_of` lays a tree out as `jit/abi.py` says; `interpret` says, in Python and without any of the
+`Words` lays a tree out as `jit/abi.py` says; `interpret` says, in Python and without any of the
 driver's tricks, which kernel calls it stands for and what the frame holds at each.
 """
 

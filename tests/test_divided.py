@@ -120,6 +120,7 @@ def test_tuning_compares_it_with_the_undivided_one(tmp_path: Path) -> None:
     with CACHE_DIR(str(tmp_path)):
         result = tensorop.einsum("ki,kj->ij", a, b, threads=2, tune=True)
     np.testing.assert_allclose(result, a.T @ b)
+    assert len([*tmp_path.glob("tuning/*.json")]) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

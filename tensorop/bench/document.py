@@ -53,8 +53,12 @@ def _machines(runs: Sequence[Run]) -> str:
     lines = []
     for machine in {str(run["machine"]): run["machine"] for run in runs}.values():
         packages = ", ".join(f"{name} {found}" for name, found in machine["packages"].items())
+        caches = "".join(
+            f", L{level} {size >> 10} KiB"
+            for level, size in enumerate(machine.get("caches", ()), 1)
+        )
         lines.append(
-            f"- {machine['cpu']}, {machine['cpus']} CPUs, {machine['system']}, target "
+            f"- {machine['cpu']}{caches}, {machine['cpus']} CPUs, {machine['system']}, target "
             f"{machine['target']}; Python {machine['python']}, tensorop {machine['tensorop']}, "
             f"{packages}"
         )
@@ -97,7 +101,10 @@ def _times(ratio: float | None) -> str:
 def _section(run: Run, charts: Path | None) -> str:
     lines = [f"## {title(run)}", ""]
     wrong = [row["name"] for row in run["rows"] if row["error_over_bound"] > 1]
-    lines.append(f"{run['rounds']} rounds; " + (f"WRONG: {wrong}" if wrong else "all right."))
+    measured = f", {run['date']}" if "date" in run else ""
+    lines.append(
+        f"{run['rounds']} rounds{measured}; " + (f"WRONG: {wrong}" if wrong else "all right.")
+    )
     if run["missing"]:
         lines.append(f"Not beside: {'; '.join(run['missing'])}.")
     refused = refusals(row.get("refused", {}) for row in run["rows"])

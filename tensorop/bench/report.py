@@ -12,6 +12,7 @@ import os
 import platform
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tensorop.bench.roof import cores
 from tensorop.bench.suites import Options, Row
 from tensorop.config import FLAGS
 from tensorop.jit.target import current_target
+from tensorop.optimizer.machine import host_machine
 
 COLUMNS = (
     ("thr", 3),
@@ -35,6 +37,7 @@ COLUMNS = (
     ("out=", 7),
     ("check", 6),
 )
+CPU_NUMBERS = ("family", "cpu family"), ("model", "model")
 PACKAGES = ("numpy", "llvmlite", "cffi", "ml_dtypes", *PEERS)
 
 
@@ -46,6 +49,7 @@ def machine_facts() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_name(),
+        "caches": [host_machine().l1, host_machine().l2, host_machine().l3],
         "cpus": len(cores()),
         "target": target.name,
         "vector_bytes": target.vector_bytes,
@@ -57,13 +61,19 @@ def machine_facts() -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """The processor's name as the system tells it."""
+    """The processor's name as the system tells it, and its family and model: several generations
+    may have one name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    facts: dict[str, str] = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())
+    name = facts.get("model name", platform.machine())
+    numbers = [f"{word} {facts[key]}" for word, key in CPU_NUMBERS if key in facts]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def package_version(name: str) -> str | None:
@@ -87,7 +97,8 @@ def heading(options: Options, roofs: dict[int, tuple[float, float]], peers: Iter
     for threads, (peak, copy) in roofs.items():
         count = "1 thread" if threads == 1 else f"{threads} threads"
         lines.append(
-            f"{count}: multiply-add peak {peak / 1e9:.1f} GFLOP/s, copy {copy / 1e9:.1f} GB/s"
+            f"{count}: multiply-add peak {peak / 1e9:.1f} GFLOP/s, copy "
+            f"{copy / 1e9:.1f} GB/s (every row has its own)"
         )
     labels = sorted({peer.label for peer in peers})
     if options.suite != "seed" and labels:
@@ -151,7 +162,10 @@ def refusals(refused: Iterable[Mapping[str, str]]) -> list[str]:
     for row in refused:
         for name, reason in row.items():
             reasons.setdefault(name, []).append(reason)
-    return [f"not beside in {len(found)} rows: {found[0]}" for found in reasons.values()]
+    return [
+        f"not beside in {len(found)} row{'s' * (len(found) > 1)}: {found[0].rstrip('.')}"
+        for found in reasons.values()
+    ]
 
 
 def growth(rows: Sequence[Row]) -> list[str]:
@@ -177,6 +191,7 @@ def as_json(
     """Everything that was measured, every round of it."""
     return {
         "machine": machine_facts(),
+        "date": date.today().isoformat(),
         "suite": options.suite,
         "seed": options.seed,
         "roofs": {threads: {"peak": peak, "copy": copy} for threads, (peak, copy) in roofs.items()},
