@@ -158,12 +158,24 @@ def test_rows_in_memory_are_asked_for(rows: int, columns: int, wants: bool, asks
     assert isinstance(kernel, StreamKernel) and (kernel.asks0, kernel.asks1) == (asks, False)
 
 
-@pytest.mark.parametrize(("columns", "asks"), [(40, True), (400, True), (4000, False)])
-def test_short_rows_from_l3_are_asked_for(columns: int, asks: bool) -> None:
-    """Also where the machine follows long ones by itself."""
-    op = _maxima(40_000 // columns, columns, columns)
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("columns", [40, 400, 4000])
+def test_short_rows_from_l3_are_asked_for(columns: int, near: bool) -> None:
+    """Also where the machine follows long ones by itself; if L3 is near, only rows of some lines
+    that are multiplied by another, which is not large."""
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 20, asks_in_rows=False)
-    assert _stream_kernel(op, machine).asks0 == asks
+    machine = machine._replace(near_l3=near)
+    rows = 40_000 // columns
+    kernel = _stream_kernel(_maxima(rows, columns, columns), machine)
+    assert kernel.asks0 == (columns < 4000 and not near)
+    dims = (
+        Dimension(DimType.M, rows, (columns, 0, 1)),
+        Dimension(DimType.K, columns, (1, 1, 0)),
+    )
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    kernel = _stream_kernel(TensorOp(tensors, dims, Primitive.GEMM), machine)
+    assert kernel.asks0 == (columns == 400 or (columns == 40 and not near))
+    assert not kernel.asks1
 
 
 @pytest.mark.parametrize(
