@@ -403,6 +403,8 @@ def _each(name: str, given: Any, count: int) -> Sequence[Any]:
 def _layout(operand: Any, dtype: np.dtype[Any], strides: Sequence[int] | None) -> Layout:
     """The layout of an array, or of an array of a given shape."""
     is_shape = isinstance(operand, tuple) and all(isinstance(n, (int, np.integer)) for n in operand)
+    if isinstance(operand, (tuple, int, float)) and not is_shape:
+        raise TypeError(f"a shape is a tuple of ints, not {operand!r}")
     if isinstance(operand, list):
         raise TypeError(
             "a list is no shape, which is a tuple; for its elements pass an array of it"
@@ -426,6 +428,8 @@ def _steps_of(shape: Shape, strides: Any, dtype: np.dtype[Any]) -> tuple[int, ..
     """Strides in bytes that an array of the shape may have."""
     if not isinstance(strides, Iterable):
         raise TypeError(f"strides: a tuple for each operand, in bytes, is needed, got {strides!r}")
+    if not all(isinstance(s, (int, np.integer)) for s in strides):
+        raise TypeError(f"strides are ints, in bytes, not {tuple(strides)!r}")
     steps = tuple(int(s) for s in strides)
     if len(steps) != len(shape):
         raise ValueError(f"{len(steps)} strides for the shape {shape}")

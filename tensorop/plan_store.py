@@ -38,8 +38,8 @@ from tensorop.runtime import Bound
 
 FILES = 16
 MOST = 1 << 18  # bytes of the records of a file
-MOST_NEW = 1 << 25  # bytes of words, about, that a process keeps to be written
-_ENTRY = 256  # bytes of a record beside its words, about
+MOST_NEW = 1 << 24  # bytes, about, that a process keeps to be written
+_ENTRY = 4096  # of a record beside its words, as objects
 
 Record = bytes | tuple[float, tuple[int, ...]]  # stages; price and order
 

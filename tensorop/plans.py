@@ -207,7 +207,8 @@ def single_plan(runnable: Runnable, threads: int | None, begins: int | None) -> 
 
 
 def cache_clear() -> None:
-    """Forget all executables; running ones stay valid."""
+    """Forget all executables; running ones stay valid. What is to be kept of them goes to disk."""
+    plan_store.save()
     executable.forget_tables()
     plan_for.cache_clear()
     plan_for_operation.cache_clear()

@@ -231,6 +231,9 @@ def _axes_of(contraction: Contraction, names: Sequence[str]) -> list[int]:
 def check_options(options: Options) -> str:
     """Check what numpy checks even where it makes no difference; returns the order's letter."""
     check_casting(options.casting)
+    for name, value in (("tune", options.tune), ("three_m", options.three_m)):
+        if value is not None and not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be a bool or None, not {type(value).__name__}")
     order = "K" if options.order is None else options.order
     if not isinstance(order, str):
         raise TypeError(f"order must be str, not {type(order).__name__}")

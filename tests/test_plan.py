@@ -80,6 +80,14 @@ def test_requests_without_sense(keywords: dict[str, Any], message: str) -> None:
 
 
 def test_strides_are_one_tuple_an_operand() -> None:
+    with pytest.raises(TypeError, match="strides are ints"):
+        tensorop.compile("ij->i", (3, 3), strides=[(8, 1.5)])
+    for shape in ((3, 2.0), 3, ((1.0, 2.0), (3.0, 4.0))):
+        with pytest.raises(TypeError, match="a shape is a tuple of ints"):
+            tensorop.compile("ij->i", shape)
+    for name in ("tune", "three_m"):
+        with pytest.raises(TypeError, match=f"{name} must be a bool"):
+            tensorop.einsum("ij->i", np.ones((3, 3)), **{name: "no"})
     with pytest.raises(TypeError, match="strides: a tuple for each operand"):
         tensorop.compile("ij,jk->ik", (5, 6), (6, 7), strides=(48, 8))
 

@@ -289,11 +289,11 @@ def test_the_records_written_first_go(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_process_keeps_so_much_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_store, "_room", 20_000)
+    monkeypatch.setattr(plan_store, "_room", 200_000)
     for n in range(100, 200):
         tensorop.einsum("i,i->", np.ones(n), np.ones(n))
     (noted,) = plan_store._new.values()
-    assert 0 <= plan_store._room < 2_000 and 10 < len(noted) < 80
+    assert 0 <= plan_store._room < 6_000 and 10 < len(noted) < 80
     save()
     assert plan_store._room == plan_store.MOST_NEW and not plan_store._new
 
@@ -446,3 +446,12 @@ def test_requests_that_make_no_sense(more: list[str], capsys: pytest.CaptureFixt
     assert main(["cache", "warm", *more]) == 2
     assert main(["cache", "clear", *more]) == 2
     assert "tensorop: " in capsys.readouterr().err
+
+
+def test_cleared_plans_are_on_disk_and_no_longer_in_memory(folder: Path) -> None:
+    a = np.ones((37, 41))
+    tensorop.einsum("ij,kj->ik", a, a)
+    assert plan_store._new
+    tensorop.cache_clear()
+    assert not plan_store._new
+    assert any(plan_store._read(file) for file in range(plan_store.FILES))
