@@ -2,6 +2,7 @@
 
     python -m tensorop bench [--suite NAME] [--threads 1,2] [--dtype f64] [--json FILE]
     python -m tensorop report FILE.json ... [--charts FOLDER] [--out performance.md]
+    python -m tensorop report NEW.json ... --against OLD.json ...
     python -m tensorop tune "ij,jk->ik" i=512,j=512,k=512 [--dtype f64] [--seconds 5]
     python -m tensorop cache info|clear
     python -m tensorop cache warm ["ij,jk->ik" i=512,j=512,k=512] [--dtype f64]
@@ -30,6 +31,7 @@ import numpy as np
 
 import tensorop
 from tensorop import plan_store, tuning, tuning_store
+from tensorop.bench.against import against
 from tensorop.bench.charts import draw
 from tensorop.bench.document import Run, document
 from tensorop.bench.measure import MIN_ROUNDS
@@ -151,6 +153,9 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("files", nargs="+", metavar="FILE", help="what bench --json wrote")
     report.add_argument("--out", metavar="FILE", help="where to write it (default: print it)")
     report.add_argument("--charts", metavar="FOLDER", help="draw charts there (with matplotlib)")
+    report.add_argument(
+        "--against", nargs="+", metavar="OLD", help="instead: which rows got slower since these"
+    )
     commands.add_parser("info", help="the machine, the versions and the settings in force")
     cache = commands.add_parser(
         "cache", help="the compiled code and the plans that are kept on disk"
@@ -231,7 +236,10 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.out:
         _can_be_written(arguments.out)
     charts = Path(arguments.charts) if arguments.charts else None
-    text = document(runs, charts)
+    if arguments.against:
+        text = against(runs, [_figures(file) for file in arguments.against])
+    else:
+        text = document(runs, charts)
     if charts is not None:
         charts.mkdir(parents=True, exist_ok=True)
         try:
