@@ -192,14 +192,7 @@ def blocked(
     items = prod([a.size for a in batch])
     batch_shared = threads > 1 and (items >= 4 * threads or busy(items, threads) >= BALANCED)
     inner_threads = 1 if batch_shared else threads
-    even = n / (inner_threads * share_of(n, inner_threads, tile.columns))  # columns cost each
-    share_m = _evenness(m, rows, inner_threads) >= min(BALANCED, even)
-    if even >= BALANCED and _written_by_n(op, (m_axis, n_axis, k_axis), tile, machine):
-        share_m = False
-    parts = (
-        share_of(m, inner_threads, rows) if share_m else m,
-        n if share_m else share_of(n, inner_threads, tile.columns),
-    )
+    how, parts = _along_one_axis(op, (m_axis, n_axis, k_axis), tile, inner_threads, machine)
     together = kind.accumulator.size // element(inputs[0]).size if inputs else 1
     step = kind.accumulator.size // together  # bytes of a panel for each lane and step of K
     whole = MATRIX * together if matrices else STEPS
@@ -212,8 +205,8 @@ def blocked(
     local = _local_rows(m_axis, n_axis, op, rows, machine)
     if choice.scales[0] != 1.0:
         local = balanced(m, round(local * choice.scales[0]), rows)
-    sharing = inner_threads if share_m else 1
     blocks = sized(*parts, m)
+    sharing = inner_threads if how == "rows" else 1
     stored = _stored(op, axes, rows, tile, blocks, sharing, machine)
     if matrices:
         stored = _Stored("columns" if stored.how == "columns" else "scatter", False, axes[-3])
@@ -225,19 +218,18 @@ def blocked(
         turns = TURNS if blocks.kc >= k else TURNS_AGAIN
         nc = _turn(machine, n, tile.columns, blocks.kc * step, choice.scales[1], turns)
         blocks = blocks._replace(nc=min(blocks.nc, nc))
-    # A product knows what is packed next where its own thread does so, in the order of `_alone`.
+    # A product knows what is packed next where its own thread does so, in its own order.
     ask0, ask1 = (
         not choice.rows_first
         and not matrices
         and _asked(op, tensor, blocks, (parts[0], n, k), machine)
         for tensor in (IN0, IN1)
     )
-    ask0 &= inner_threads == 1 or share_m
+    ask0 &= inner_threads == 1 or how == "rows"
     ask1 &= inner_threads == 1 and not lies
     if (stored.past or stored.units is not None) and ask0:
         mc = _turn(machine, m, rows, blocks.kc * step, choice.scales[0])
         blocks = blocks._replace(mc=min(blocks.mc, mc))
-    how: Division = "rows" if share_m else "columns"
     if stored.units is not None:
         blocks, parts = _in_units(blocks, parts, m, stored.units)
     elif inner_threads > 1 and not _mostly_writes(op):
@@ -269,19 +261,38 @@ def blocked(
     pack1 = () if lies else (Pack(IN1, "N", tile.columns, "K", ask1, asks1),)
     product = Product(blocks, (m, k), pack0, pack1, call, rows_first=bool(choice.rows_first))
     body = product.alone() if inner_threads == 1 else product.shared(how, parts, inner_threads)
-    shares_batch = batch_shared or (inner_threads > 1 and how == "apart")
+    shared = batch_shared or (inner_threads > 1 and how == "apart")
     for axis in reversed(batch):
-        execution = ExecType.SHARED if shares_batch else ExecType.SEQ
-        body = (Loop(axis.name, 1, execution, body),)
-    by, length = stored.rows.turned
-    note = (
-        f"packed: tile {rows}x{tile.columns}, blocks mc={blocks.mc} nc={blocks.nc} kc={blocks.kc}, "
-        f"C stored {kernel.store}{', past the caches' * kernel.past}"
-        f"{f', every {length} rows turned by {by}' if by else ''}"
-        f"{', B read where it lies' * lies}"
-        f"{f', threads divide {DIVIDED[how]}' if inner_threads > 1 else ''}"
-    )
+        body = (Loop(axis.name, 1, ExecType.SHARED if shared else ExecType.SEQ, body),)
+    note = _note(kernel, rows, blocks, stored.rows.turned)
+    if inner_threads > 1:
+        note += f", threads divide {DIVIDED[how]}"
     return windowed(Schedule(op, axes, body, shares=threads, swapped=swapped, notes=(note,)))
+
+
+def _along_one_axis(
+    op: TensorOp, axes: tuple[Axis, Axis, Axis], tile: Tile, threads: int, machine: Machine
+) -> tuple[Division, tuple[int, int]]:
+    """Which of M and N threads share, if it is one of them, and the part of each that one has."""
+    m, n = axes[0].size, axes[1].size
+    rows = GemmKernel(op.dtype, tile.vectors, tile.columns).rows(machine.target)
+    part = share_of(n, threads, tile.columns)
+    even = n / (threads * part)  # columns cost each
+    by_columns = even >= BALANCED and _written_by_n(op, axes, tile, machine)
+    if by_columns or _evenness(m, rows, threads) < min(BALANCED, even):
+        return "columns", (m, part)
+    return "rows", (share_of(m, threads, rows), n)
+
+
+def _note(kernel: GemmKernel, rows: int, blocks: Blocks, turned: tuple[int, int]) -> str:
+    """What was decided. turned: by so many rows, of so many each."""
+    by, length = turned
+    return (
+        f"packed: tile {rows}x{kernel.columns}, blocks mc={blocks.mc} nc={blocks.nc} "
+        f"kc={blocks.kc}, C stored {kernel.store}{', past the caches' * kernel.past}"
+        f"{f', every {length} rows turned by {by}' if by else ''}"
+        f"{', B read where it lies' * (kernel.b == 'consecutive')}"
+    )
 
 
 class _Laid(NamedTuple):
