@@ -94,13 +94,18 @@ def cut(op: TensorOp, threads: int) -> tuple[Dimension, int] | None:
     threads = sharers(op, threads)
     if threads == 1 or not (plain and sums and is_large(op)):
         return None
+    few, short = _keeps_few(op, threads), _is_short(op, threads)
+    if not (few or short):  # which is known sooner than what would be cut
+        return None
     multiples = [n * threads for n in (*range(PARTS, 2 * PARTS), 3, 2)]
     found = _longest_pieces(op, threads, multiples, even=_is_narrow(op))
     if found is None and _is_uneven(op, threads):
         every = range(threads, 2 * PARTS * threads)
         counts = [n for n in every if busy(n, threads) >= BALANCED]
         found = _longest_pieces(op, threads, counts, even=True)
-    return found if found is not None and _keeps_few(op, threads, found[0]) else None
+    if found is None:
+        return None
+    return found if short or _lies_inside(op, found[0], threads) else None
 
 
 def _longest_pieces(
@@ -137,13 +142,17 @@ def _longest_pieces(
     return best, count(best)
 
 
-def _keeps_few(op: TensorOp, threads: int, whole: Dimension) -> bool:
-    """Whether threads that share what is kept would have too little each, or share its lines."""
-    m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
+def _keeps_few(op: TensorOp, threads: int) -> bool:
+    """Whether threads that share what is kept would have too little each, or share its lines, if
+    that lies inside what is cut."""
     worth = _reads_once(op) or (_is_narrow(op) and _is_long(op))
-    few = m * n * batch < SHORT_ROW * threads
-    if worth and few and _lies_inside(op, whole, threads):
-        return True
+    kept = prod([op.size_of(t) for t in (DimType.M, DimType.N, DimType.C)])
+    return worth and kept < SHORT_ROW * threads
+
+
+def _is_short(op: TensorOp, threads: int) -> bool:
+    """Whether they would in any case: rows and columns are few, or few beside the sum."""
+    m, n, batch = (op.size_of(t) for t in (DimType.M, DimType.N, DimType.C))
     if batch >= threads:
         return False
     added, read = PARTS * threads * m * n, (m + n) * op.size_of(DimType.K)
