@@ -113,21 +113,24 @@ def test_the_document_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_rows_that_got_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the part of their roofs; those that one run lacks are left out."""
-    was = run(row("same", 1), row("slower", 1), row("faster", 1), row("gone", 1))
+    """By their fastest rounds; those that one run lacks are left out."""
+
+    def timed(name: str, *rounds: float) -> dict[str, Any]:
+        return {**row(name, 1), "seconds": {"tensorop": [*rounds], "roof": [0.5, 0.25]}}
+
+    was = run(timed("same", 0.5), timed("slower", 0.5), timed("faster", 1.0), timed("gone", 1.0))
     now = run(
-        row("same", 1), {**row("slower", 1), "part_of_roof": 0.25},
-        {**row("faster", 1), "part_of_roof": 1.0}, row("new", 1),
-    )  # fmt: skip
+        timed("same", 9.0, 0.5), timed("slower", 1.0), timed("faster", 0.5), timed("new", 1.0)
+    )
     for name, figures in (("old.json", was), ("new.json", now)):
         (tmp_path / name).write_text(json.dumps(figures))
     new, old = (str(tmp_path / name) for name in ("new.json", "old.json"))
     assert main(["report", new, "--against", old]) == 0
     slower, summary = capsys.readouterr().out.splitlines()
-    assert slower.startswith(" 2.00 times: slower, float32, 1 thr") and "50% -> 25%" in slower
+    assert slower.startswith(" 2.00 times: slower, float32, 1 thr") and "500 -> 1000 ms" in slower
     assert summary.startswith("3 rows take 1.000 times") and "1 are over" in summary
     other = tmp_path / "other.json"
-    other.write_text(json.dumps(run(row("another", 1))))
+    other.write_text(json.dumps(run(timed("another", 1.0))))
     assert main(["report", new, "--against", str(other)]) == 0
     assert capsys.readouterr().out == "no row that both have\n"
 
