@@ -37,6 +37,7 @@ MOST_ROUNDS = 12  # parts of a grid for a thread
 MOST_PARTS = 4  # of M, for each thread
 REGION = 1500.0  # cycles until all threads have begun and ended what they share; EACH: for each
 EACH = 60.0
+LEFT = 1.25  # times as long a vector takes that is alone
 SHORTEST = 16  # columns of a part, below which panels of in0 come from L2 too often
 FINER = 4  # parts of in1 for a thread, where all pack it
 
@@ -128,8 +129,9 @@ class Work(NamedTuple):
         return least + self._region, parts
 
     def _multiplied(self, m: int, n: int) -> float:
-        """So many rows and columns, in whole tiles."""
-        vectors = ceiling(m, self.rows) * self.rows / self.lanes
+        """So many rows and columns: whole tiles, and vectors of rows that do not fill one."""
+        whole, left = divmod(m, self.rows)
+        vectors = whole * self.rows / self.lanes + LEFT * ceiling(left, self.lanes)
         return vectors * ceiling(n, self.columns) * self.columns * self.k
 
     @property
