@@ -43,7 +43,7 @@ def test_parts_consist_of_tiles(
                 assert part == size or (0 < part < size and part % lanes == 0)
 
 
-@pytest.mark.parametrize(("threads", "how"), [(2, None), (4, "grid"), (6, "grid"), (16, "grid")])
+@pytest.mark.parametrize(("threads", "how"), [(2, "apart"), (4, "grid"), (6, "grid"), (16, "grid")])
 def test_a_grid_is_for_what_one_axis_leaves_idle(threads: int, how: str | None) -> None:
     work = Work(1024, 1024, 1024, 48, 8, lanes=16, lies=False, threads=threads)
     found = divided(work)
@@ -64,7 +64,7 @@ def test_few_items_are_divided_without_waiting() -> None:
 def test_grids(how: str, dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of blocks of K, and with in0 packed in several parts."""
     monkeypatch.setattr(blocks, "MIN_KC", 8)
-    monkeypatch.setattr(sharing, "GAIN", np.inf)
+    monkeypatch.setattr(sharing, "GAIN", {"grid": np.inf, "apart": np.inf})
     monkeypatch.setattr(sharing, "SHORTEST", 1)
     other = {"grid": "_apart", "apart": "_grid"}[how]
     monkeypatch.setattr(Work, other, lambda self, *_: (np.inf, (self.m, self.n)))
