@@ -197,9 +197,9 @@ def blocked(
     step = kind.accumulator.size // together  # bytes of a panel for each lane and step of K
     whole = MATRIX * together if matrices else STEPS
 
-    def sized(m: int, n: int, longest: int) -> Blocks:
-        lanes = rows, tile.columns
-        found = block_sizes(machine, kind, (m, n, k), lanes, choice.scales, together, whole)
+    def sized(m: int, n: int, longest: int, sharers: int = 1) -> Blocks:
+        lanes, each = (rows, tile.columns), machine._replace(l3=machine.l3 // sharers)
+        found = block_sizes(each, kind, (m, n, k), lanes, choice.scales, together, whole)
         return found._replace(mc=min(found.mc, longest))
 
     local = _local_rows(m_axis, n_axis, op, rows, machine)
@@ -235,7 +235,7 @@ def blocked(
     elif inner_threads > 1 and not _mostly_writes(op):
         work = Work(m, n, k, rows, tile.columns, rows // tile.vectors, lies, inner_threads, items)
         most = machine.l3 // PACKED_AT_ONCE // (blocks.kc * step)
-        found = work.in_a_grid(how, blocks, lambda m, n: sized(m, n, local), most)
+        found = work.in_a_grid(how, blocks, lambda m, n, t: sized(m, n, local, t), most)
         if found is not None:
             (how, blocks, parts), ask0 = found, False
     kernel = GemmKernel(

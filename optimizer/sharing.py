@@ -17,6 +17,7 @@ Matrix Multiplication", IPDPS (2014).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from tensorop.ir import ExecType
@@ -71,7 +72,7 @@ class Work(NamedTuple):
     items: int = 1
 
     def in_a_grid(
-        self, how: Division, blocks: Blocks, sized: Callable[[int, int], Blocks], most: int
+        self, how: Division, blocks: Blocks, sized: Callable[[int, int, int], Blocks], most: int
     ) -> InGrid | None:
         """The better grid, if it takes less than parts along one axis.
 
@@ -80,17 +81,17 @@ class Work(NamedTuple):
         how : str
             "rows" or "columns", with their blocks.
         sized : callable
-            The blocks of so much of M and N.
+            The blocks of so much of M and N, for so many threads that have L3 among themselves.
         most : int
             Rows that all threads may pack at once, K in one block.
         """
         one = (self._by_rows if how == "rows" else self._by_columns)(blocks)
-        every = sized(self.m, self.n)
+        every = sized(self.m, self.n, 1)
         region = self.m if self.m <= most else balanced(self.m, most, self.rows)
-        together, parts = self._grid(every, region)
-        apart, alone = self._apart(every.nc)
+        together, parts = _together(self, every, region)
+        apart, alone = _apart(self, sized(self.m, self.n, self.threads).nc)
         if apart <= together and apart < GAIN["apart"] * one:
-            return InGrid("apart", sized(*alone), alone)
+            return InGrid("apart", sized(*alone, self.threads), alone)
         if together < GAIN["grid"] * one:
             return InGrid("grid", every._replace(mc=region), parts)
         return None
@@ -98,54 +99,34 @@ class Work(NamedTuple):
     def _by_rows(self, b: Blocks) -> float:
         part, blocks = share_of(self.m, self.threads, self.rows), ceiling(self.n, b.nc)
         packed = blocks * part * self.k
-        packed += share_of(self.n, self.threads, self.columns) * self._packed1
+        packed += share_of(self.n, self.threads, self.columns) * self.packed1
         regions = blocks * ceiling(self.k, b.kc) * (1 if self.lies else 2)
-        return self.items * (self._multiplied(part, self.n) + packed + regions * self._region)
+        return self.items * (self.multiplied(part, self.n) + packed + regions * self.region_cost)
 
     def _by_columns(self, b: Blocks) -> float:
         part, blocks = share_of(self.n, self.threads, self.columns), ceiling(self.m, b.mc)
         packed = blocks * share_of(min(b.mc, self.m), self.threads, self.rows) * self.k
-        packed += blocks * part * self._packed1
+        packed += blocks * part * self.packed1
         regions = 2 * blocks * ceiling(self.k, b.kc)
-        return self.items * (self._multiplied(self.m, part) + packed + regions * self._region)
+        return self.items * (self.multiplied(self.m, part) + packed + regions * self.region_cost)
 
-    def _grid(self, b: Blocks, region: int) -> tuple[float, tuple[int, int]]:
-        n, blocks, regions = min(b.nc, self.n), ceiling(self.n, b.nc), ceiling(self.m, region)
-        packed = share_of(region, self.threads, self.rows) * self.k
-        time, _, parts = min(
-            (rounds * self._multiplied(*parts), -parts[0] * parts[1], parts)
-            for rounds, parts in self._grids(region, n, 1, b.mc)
-        )
-        total = regions * (time + packed) + share_of(n, self.threads, self.columns) * self._packed1
-        waits = ceiling(self.k, b.kc) * (2 * regions + (not self.lies))
-        return self.items * blocks * (total + waits * self._region), parts
-
-    def _apart(self, nc: int) -> tuple[float, tuple[int, int]]:
-        def time(m: int, n: int) -> float:
-            return self._multiplied(m, n) + m * self.k * ceiling(n, nc) + n * self._packed1
-
-        least, _, parts = min(
-            (rounds * time(*parts), -parts[0] * parts[1], parts)
-            for rounds, parts in self._grids(self.m, self.n, self.items, self.m)
-        )
-        return least + self._region, parts
-
-    def _multiplied(self, m: int, n: int) -> float:
+    def multiplied(self, m: int, n: int) -> float:
         """So many rows and columns: whole tiles, and vectors of rows that do not fill one."""
         whole, left = divmod(m, self.rows)
         vectors = whole * self.rows / self.lanes + LEFT * ceiling(left, self.lanes)
         return vectors * ceiling(n, self.columns) * self.columns * self.k
 
     @property
-    def _packed1(self) -> int:
+    def packed1(self) -> int:
         """Steps of K that are packed of in1."""
         return 0 if self.lies else self.k
 
     @property
-    def _region(self) -> float:
+    def region_cost(self) -> float:
+        """Of what all threads share, and wait for each other at its end."""
         return REGION + EACH * self.threads
 
-    def _grids(
+    def grids(
         self, m: int, n: int, items: int, longest: int
     ) -> Iterator[tuple[int, tuple[int, int]]]:
         """Grids worth a look: how many of their parts a thread has, and these parts of M and N.
@@ -164,6 +145,34 @@ class Work(NamedTuple):
                 cut = max(share_of(n, cuts, self.columns), shortest)
                 yield ceiling(count * ceiling(n, cut), self.threads), (row, cut)
             along = ceiling(tiles, part - 1) if part > 1 else tiles + 1
+
+
+@lru_cache(maxsize=64)  # a plan asks a few times
+def _together(work: Work, b: Blocks, region: int) -> tuple[float, tuple[int, int]]:
+    """The time of a grid that all pack, so many rows at once, and its parts."""
+    n, blocks, regions = min(b.nc, work.n), ceiling(work.n, b.nc), ceiling(work.m, region)
+    packed = share_of(region, work.threads, work.rows) * work.k
+    time, _, parts = min(
+        (rounds * work.multiplied(*parts), -parts[0] * parts[1], parts)
+        for rounds, parts in work.grids(region, n, 1, b.mc)
+    )
+    total = regions * (time + packed) + share_of(n, work.threads, work.columns) * work.packed1
+    waits = ceiling(work.k, b.kc) * (2 * regions + (not work.lies))
+    return work.items * blocks * (total + waits * work.region_cost), parts
+
+
+@lru_cache(maxsize=64)
+def _apart(work: Work, nc: int) -> tuple[float, tuple[int, int]]:
+    """The same where each thread packs for itself."""
+
+    def time(m: int, n: int) -> float:
+        return work.multiplied(m, n) + m * work.k * ceiling(n, nc) + n * work.packed1
+
+    least, _, parts = min(
+        (rounds * time(*parts), -parts[0] * parts[1], parts)
+        for rounds, parts in work.grids(work.m, work.n, work.items, work.m)
+    )
+    return least + work.region_cost, parts
 
 
 class Product(NamedTuple):

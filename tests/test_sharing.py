@@ -21,7 +21,7 @@ WHOLE = Blocks(mc=144, nc=4096, kc=1024)
 
 
 def divided(work: Work, how: Division = "rows") -> InGrid | None:
-    return work.in_a_grid(how, WHOLE, lambda m, n: WHOLE, 4096)
+    return work.in_a_grid(how, WHOLE, lambda m, n, sharers: WHOLE, 4096)
 
 
 @given(
@@ -58,6 +58,19 @@ def test_few_items_are_divided_without_waiting() -> None:
     assert found is not None and found.how == "apart"
 
 
+def test_threads_that_pack_for_themselves_have_l3_among_themselves() -> None:
+    sizes = []
+
+    def sized(m: int, n: int, sharers: int) -> Blocks:
+        sizes.append((m, n, sharers))
+        return WHOLE._replace(nc=WHOLE.nc // sharers)
+
+    work = Work(512, 512, 64, 48, 8, lanes=16, lies=True, threads=64, items=48)
+    found = work.in_a_grid("rows", WHOLE, sized, 4096)
+    assert found is not None and found.how == "apart"
+    assert sizes[-1] == (*found.parts, 64) and found.blocks.nc == WHOLE.nc // 64
+
+
 @pytest.mark.parametrize("threads", [2, 3, 7])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("how", ["grid", "apart"])
@@ -66,8 +79,8 @@ def test_grids(how: str, dtype: str, threads: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(blocks, "MIN_KC", 8)
     monkeypatch.setattr(sharing, "GAIN", {"grid": np.inf, "apart": np.inf})
     monkeypatch.setattr(sharing, "SHORTEST", 1)
-    other = {"grid": "_apart", "apart": "_grid"}[how]
-    monkeypatch.setattr(Work, other, lambda self, *_: (np.inf, (self.m, self.n)))
+    other = {"grid": "_apart", "apart": "_together"}[how]
+    monkeypatch.setattr(sharing, other, lambda work, *_: (np.inf, (work.m, work.n)))
     rng = np.random.default_rng(threads)
     reached = set()
     for _ in range(30):
