@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tensorop.ir import CONTRACTIONS, SCALED, Dimension, DimType, ExecType, Primitive, TensorOp
+from tensorop.ir import CONTRACTIONS, Dimension, DimType, ExecType, Primitive, TensorOp
 from tensorop.jit.elements import Element, element
 from tensorop.jit.gemm_abi import GemmKernel, Store, left_over, masks_stores
-from tensorop.jit.lines import LINE, LONG_ROW
+from tensorop.jit.lines import LONG_ROW
 from tensorop.jit.stream import stream_kernel
-from tensorop.jit.stream_abi import Access, StreamKernel
+from tensorop.jit.stream_abi import Access
 from tensorop.jit.tiles import Tile, choose_tile
+from tensorop.optimizer import walk
 from tensorop.optimizer.ahead import asked_as_it_lies, together
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.direct import Part, blocks, in_strips
@@ -30,24 +31,10 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import LONG_CALL, leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
-from tensorop.optimizer.transfer import (
-    MEMORY,
-    PAGE,
-    all_bytes,
-    bytes_of,
-    level_of,
-    outgrows_l3,
-)
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
 from tensorop.tuples import NamedTuple
-
-STREAM_BLOCK = 1 << 20  # elements of one stream call: below about 10 ms, to look for interruption
-LONG_ROWS = 2048  # bytes of rows in L3 that the hardware has found before they end
-SOME_LINES = 320  # of such, end to end, which are worth asking for where L3 is near
-ROW_LINES = 2  # of a row, up to which several are as one
-STRIP = 256  # bytes of a row that a call goes down along: of more, it comes back to all the rows
 
 
 def nest(
@@ -82,7 +69,7 @@ def nest(
     loops = [d for d in op.dimensions if d.exec != ExecType.PRIM]
     outer = [Axis(f"{d.type}{i}", d.type, (d,)) for i, d in enumerate(loops)]
     around, innermost = outer, [d for d in loops[-1:] if d.exec == ExecType.SEQ]
-    if axes[-1].name == "Y" and strands(op, *_stream_order(op), innermost, machine):
+    if axes[-1].name == "Y" and strands(op, *walk.stream_order(op), innermost, machine):
         around, body = outer[:-1], _going_on(outer[-1], body)
     for axis in reversed(around):
         body = (Loop(axis.name, 1, axis.dimensions[0].exec, body),)
@@ -274,7 +261,7 @@ def _packed(
 
 def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     """Elementwise operations, reductions, and products that are no matrix product."""
-    outer, inner = _stream_order(op)
+    outer, inner = walk.stream_order(op)
     x, y = (
         Axis(name, d.type if d else DimType.C, (d,) if d else ())
         for name, d in (("X", inner), ("Y", outer))
@@ -282,16 +269,16 @@ def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     main = Primitive.GEMM if op.main in CONTRACTIONS else op.main
     row = x.size * element(op.dtype).size
     past = row >= LONG_ROW and row * y.size >= LONG_CALL and leaves_caches(op, machine)
-    width = _width(op, x, y, machine)
+    width = walk.width(op, x, y, machine)
     tensors = tuple(range(len(op.tensors)))
     joined = spread(op, outer, inner, machine.target) is not None
-    asks = _asked(op, x, y, machine)
-    in_turn = _in_turn(op, x, y, machine)
+    asks = walk.asked(op, x, y, machine)
+    in_turn = walk.in_turn(op, x, y, machine)
     call = stream_call(
         op, main, tensors, (x, y), asks, joined=joined, past=past, width=width, in_turn=in_turn
     )
     steps = _touched(op, call, ("X", "Y"), (call,))
-    rows, columns = _rows_and_columns(op, x, y, machine, call.kernel)
+    rows, columns = walk.rows_and_columns(op, x, y, machine, call.kernel)
     if y.size > rows:
         steps = (Loop("Y", rows, ExecType.SEQ, steps),)
     if x.size > columns:
@@ -299,121 +286,6 @@ def _stream(op: TensorOp, machine: Machine, team: Team) -> _Body:
     label = "one element" if inner is None else f"along {inner.name or inner.type}"
     note = f"{op.main} streaming {label}{', past the caches' if past else ''}"
     return _Body((x, y), steps, note, longest_kept((x, y), call.kernel, team))
-
-
-def _width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
-    """How many vectors a row has, where registers have room for the sums of all of it: the rows are
-    then read one after the other, as they lie, and out once. An even number, so that there are
-    fewer kernels; 0 where there are too many, or parts of vectors have their price."""
-    vectors = -(-x.size // machine.lanes(op.dtype))
-    fits = vectors <= machine.target.registers * 3 // 4
-    long = x.size * element(op.dtype).size > STRIP
-    wide = y.type == DimType.K != x.type and fits and long and machine.target.free_masks
-    return -(-vectors // 2) * 2 if wide else 0
-
-
-def _asked(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> list[bool]:
-    """Which inputs are asked for: large ones where all is more than the caches hold. For sums along
-    X, of which a vector is no more than a load and an addition, and for short rows, also those that
-    only L3 holds. Where the hardware follows long rows by itself, only these are: others, in L3.
-    Where that is near, even asking for these costs more than it saves (on a Zen 4, 70 random
-    contractions take 0.91 of the time without it), but for rows of some lines which are multiplied
-    by what stays nearer."""
-    held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    row, level = x.size * element(op.dtype).size, level_of(sum(held), machine)
-    large = [each > machine.l2 for each in held[:-1]]
-    far = row <= STRIP or x.type == DimType.K or level == MEMORY
-    if not machine.asks_in_rows:
-        far &= row <= LONG_ROWS and level < MEMORY
-        if machine.near_l3:
-            _, alone = _end_to_end(op, x, y, machine)
-            beside = large in ([True, False], [False, True])
-            far &= x.type == DimType.K and beside and row >= (SOME_LINES if alone else LONG_ROW)
-    return [far and each for each in large]
-
-
-def _in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
-    """Whether rows that are summed lie end to end in memory: one after the other they are a single
-    stream, which the hardware follows; it does not follow several that are near one another, unless
-    all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
-    L2 for every row, several rows at a time that share it are faster. So they are from L3, where
-    rows are long, share anything, or are asked for."""
-    level, large = _end_to_end(op, x, y, machine)
-    if x.type != DimType.K or not large:
-        return False
-    row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
-    if level < MEMORY and (row > LONG_ROWS or not alone or machine.asks_in_rows):
-        return False
-    return row > ROW_LINES * LINE and (alone or row <= machine.l1 // 2)
-
-
-def _end_to_end(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> tuple[int, int]:
-    """The level that holds all tensors, and how many inputs are more than L2 holds, if the rows of
-    all of these lie end to end, else 0."""
-    held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    large = [t for t in range(op.out) if held[t] > machine.l2]
-    whole = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
-    return level_of(sum(held), machine), len(large) if whole else 0
-
-
-def _rows_and_columns(
-    op: TensorOp, x: Axis, y: Axis, machine: Machine, kernel: StreamKernel
-) -> tuple[int, int]:
-    """How much of Y and of X a stream kernel is called for."""
-    kind, scalars = element(op.dtype), kernel.strided  # a single accumulator, and no vectors
-    rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
-    strips = x.size * kind.size > STRIP and not kernel.width
-    strips = strips or bool(strands(op, *_stream_order(op), op.dimensions, machine))
-    down, again = y.type == DimType.K != x.type, _meets_lines_again(op, x, y)
-    if down and strips and not (kind.half or again):
-        rows = _rows_down(op, x, y, machine)
-        columns = STREAM_BLOCK // rows
-    elif again and not down and x.size * LINE > machine.l1:
-        columns = machine.l1 // 2 // LINE
-    if _comes_back(op, x, y, machine) and machine.l1 // 2 < kind.size * x.size <= machine.l2:
-        columns = machine.l1 // 2 // kind.size
-    if op.main in SCALED:
-        summed = [axis.size for axis in (x, y) if axis.type == DimType.K]
-        lanes = machine.lanes(op.dtype) if x.type == DimType.K and not scalars else 1
-        longest = longest_sum(kind, prod(summed), lanes)
-        if x.type == DimType.K:
-            columns = min(columns, longest)
-        if y.type == DimType.K:
-            rows = min(rows, max(1, longest // prod(summed[:-1])))
-    return rows, columns
-
-
-def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
-    """How many long rows sums go down along together. As many as are read ahead in: out, which each
-    call goes along, is gone along fewer times. Those that begin alike in a page are in one
-    another's way. But where rows lie end to end, a single one is one stream: if L3 keeps little of
-    them, and L1 has room for it and out, that is faster."""
-    size = element(op.dtype).size
-    _, large = _end_to_end(op, x, y, machine)
-    fits = 0 < x.size * size * large <= machine.l1 * 3 // 8
-    if fits and outgrows_l3(op, machine) and not machine.asks_in_rows:
-        return 1
-    alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
-    moving = sum(bool(y.stride(t)) and bool(x.stride(t)) for t in range(op.out))
-    most = max(1, machine.down // max(1, moving))
-    return min(most, machine.streams) if alike else most
-
-
-def _meets_lines_again(op: TensorOp, x: Axis, y: Axis) -> bool:
-    """Whether the lines of a row, one for every element of an input, have those of the next."""
-    for t, tensor in enumerate(op.tensors[: op.out] if y.size > 1 else ()):
-        along, down = (abs(axis.stride(t) or 0) * element(tensor.dtype).size for axis in (x, y))
-        if 0 < down < LINE <= along:
-            return True
-    return False
-
-
-def _comes_back(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
-    """Whether it is an outer product in the caches: what one input has of X is read for every y.
-    To memory, long rows are faster."""
-    if y.size == 1 or DimType.K in (x.type, y.type) or level_of(all_bytes(op), machine) == MEMORY:
-        return False
-    return all(bool(x.stride(t)) != bool(y.stride(t)) for t in range(op.out))
 
 
 def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
@@ -425,18 +297,11 @@ def _two_prims(op: TensorOp, machine: Machine) -> TensorOp:
     return op.with_dimensions((*loops, *extra, *kept))
 
 
-def _stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
-    """The PRIM dimensions as (outer, inner) axes of a stream kernel."""
-    prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
-    rows, inner = [None, None, *prim][-2:]
-    return rows, inner
-
-
 def _exchanges(op: TensorOp, machine: Machine) -> bool:
     """Whether in0 and in1 change places: what rows share is to be in1, which a kernel reads once
     for several sums; else what is consecutive along the vectors in0, and what repeats in1, so that
     one kernel serves both orders."""
-    rows, inner = _stream_order(op)
+    rows, inner = walk.stream_order(op)
     if inner is None:
         return False
     is_spread = spread(op, rows, inner, machine.target)
@@ -530,7 +395,7 @@ def _touch_axes(op: TensorOp, block: tuple[str, str]) -> tuple[Axis, Axis]:
     """The kept axes of a call's output block; a summed one counts as a single position."""
     prim = [d for d in op.dimensions if d.exec == ExecType.PRIM]
     axes = []
-    for name, streamed in zip(block, reversed(_stream_order(op)), strict=True):
+    for name, streamed in zip(block, reversed(walk.stream_order(op)), strict=True):
         of_product = name in ("M", "N")
         chosen = next(d for d in prim if d.type == name) if of_product else streamed
         kept = (chosen,) if chosen is not None and chosen.type != DimType.K else ()

@@ -15,7 +15,7 @@ from tensorop.jit.builder import Code
 from tensorop.jit.lines import LINE
 from tensorop.jit.stream_abi import JOINED, StreamKernel, picks
 from tensorop.jit.target import current_target
-from tensorop.optimizer import nest, shared_axis, transfer, window
+from tensorop.optimizer import nest, shared_axis, transfer, walk, window
 from tensorop.optimizer.joined import NARROW
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.pipeline import plan_stages
@@ -76,12 +76,12 @@ def test_sums_over_rows_take_some_at_a_time(rows: int, columns: int, dtype: str)
     loops = [step for _, step in plan.schedule.steps() if isinstance(step, Loop)]
     streams = host_machine().down
     (kernel,) = [s.kernel for _, s in plan.schedule.steps() if isinstance(s, Call)]
-    long = columns * a.itemsize > nest.STRIP and not kernel.width
+    long = columns * a.itemsize > walk.STRIP and not kernel.width
     vectors = columns / current_target().lanes(a.itemsize)
     assert kernel.width <= vectors + 2 and (not kernel.width or vectors <= kernel.width <= 24)
     blocks = {loop.axis: loop.block for loop in loops}
     assert blocks.get("Y", rows) == (min(streams, rows) if long else rows)
-    assert blocks.get("X", columns) <= nest.STREAM_BLOCK // streams
+    assert blocks.get("X", columns) <= walk.STREAM_BLOCK // streams
     np.testing.assert_array_equal(plan(a), a.sum(0, dtype=a.dtype))
 
 
