@@ -15,6 +15,7 @@ from tensorop.jit.asked import ahead_in_rows
 from tensorop.jit.builder import Code, Value
 from tensorop.jit.elements import MOST_LANES, Element, element
 from tensorop.jit.functions import BINARY_FUNCTIONS, UNARY_FUNCTIONS, cast
+from tensorop.jit.lines import LINE
 from tensorop.jit.scalars import Scalars, flat, grouped
 from tensorop.jit.stream_abi import Access, StreamDescriptor, StreamKernel
 from tensorop.jit.target import Target
@@ -171,7 +172,9 @@ class StreamSteps:
             return lanes.of.splat(row.everywhere)
         address = self.code.at(row.address, self.code.mul(x, row.step))
         if row.ahead and lanes.width > 1:
-            self.code.prefetch(self.code.at(address, row.ahead))
+            asked = self.code.at(address, row.ahead)
+            for line in range(0, lanes.width * self.source.size, LINE):
+                self.code.prefetch(self.code.at(asked, line) if line else asked)
         if isinstance(row.step, int):
             value = lanes.source.load(address, count)
         else:
