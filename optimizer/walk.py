@@ -70,12 +70,15 @@ def in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     stream, which the hardware follows; it does not follow several that are near one another, unless
     all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
     L2 for every row, several rows at a time that share it are faster. So they are from L3, where
-    rows are long, share anything, or are asked for."""
+    rows are long, share anything, or are asked for; and rows from memory that share anything and
+    are asked for, up to the length that the hardware takes to follow them."""
     level, large = _end_to_end(op, x, y, machine)
     if x.type != DimType.K or not large:
         return False
     row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
     if level < MEMORY and (row > LONG_ROWS or not alone or machine.asks_in_rows):
+        return False
+    if machine.asks_in_rows and not alone and row < LONG_ROWS // 2:
         return False
     return row > ROW_LINES * LINE and (alone or row <= machine.l1 // 2)
 
@@ -110,8 +113,9 @@ def rows_and_columns(
 def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     """How many long rows sums go down along together. As many as are read ahead in: out, which each
     call goes along, is gone along fewer times. Those that begin alike in a page are in one
-    another's way. But where rows lie end to end, a single one is one stream: if L3 keeps little of
-    them, and L1 has room for it and out, that is faster."""
+    another's way, and so are those of several inputs, unless all are asked for. But where rows lie
+    end to end, a single one is one stream: if L3 keeps little of them, and L1 has room for it and
+    out, that is faster."""
     size = element(op.dtype).size
     _, large = _end_to_end(op, x, y, machine)
     fits = 0 < x.size * size * large <= machine.l1 * 3 // 8
@@ -119,7 +123,7 @@ def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
         return 1
     alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
     moving = sum(bool(y.stride(t)) and bool(x.stride(t)) for t in range(op.out))
-    most = max(1, machine.down // max(1, moving))
+    most = machine.down if machine.asks_in_rows else max(1, machine.down // max(1, moving))
     return min(most, machine.streams) if alike else most
 
 

@@ -198,12 +198,25 @@ def test_rows_that_lie_end_to_end_beyond_l2_are_summed_in_turn(
 @pytest.mark.parametrize(("columns", "in_turn"), [(500, True), (600, False)])
 def test_rows_that_have_a_vector_in_common_share_it_from_l2(columns: int, in_turn: bool) -> None:
     """Several at a time, where it takes more than half of L1."""
-    m = Dimension(DimType.M, 400, (columns, 0, 1))
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16)
+    assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
+
+
+@pytest.mark.parametrize(("columns", "asks", "in_turn"),
+                         [(200, False, True), (200, True, False), (300, True, True)])  # fmt: skip
+def test_rows_that_have_a_vector_in_common_share_it_where_they_are_asked_for(
+    columns: int, asks: bool, in_turn: bool
+) -> None:
+    """Unless they are so long that the hardware follows them one by one."""
+    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16, asks_in_rows=asks)
+    assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
+
+
+def _times_vector(rows: int, columns: int) -> TensorOp:
+    m = Dimension(DimType.M, rows, (columns, 0, 1))
     k = Dimension(DimType.K, columns, (1, 1, 0))
     tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
-    op = TensorOp(tensors, (m, k), Primitive.GEMM)
-    machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16)
-    assert _stream_kernel(op, machine).in_turn == in_turn
+    return TensorOp(tensors, (m, k), Primitive.GEMM)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +245,20 @@ def test_rows_that_begin_alike_in_a_page_are_fewer(columns: int, rows: int) -> N
     m = Dimension(DimType.C, columns, (1, 1))
     op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), (k, m), Primitive.SUM)
     machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=1 << 20, streams=8, down=12)
+    (stage,) = plan_stages(op, machine, 1)
+    loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
+    assert {loop.axis: loop.block for loop in loops}["Y"] == rows
+
+
+@pytest.mark.parametrize(("asks", "rows"), [(False, 6), (True, 12)])
+def test_rows_of_two_inputs_are_fewer_unless_they_are_asked_for(asks: bool, rows: int) -> None:
+    k = Dimension(DimType.K, 200, (5000, 5000, 0))
+    c = Dimension(DimType.C, 5000, (1, 1, 1))
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    op = TensorOp(tensors, (k, c), Primitive.GEMM)
+    machine = host_machine()._replace(
+        l1=1 << 13, l2=1 << 15, l3=1 << 20, streams=8, down=12, asks_in_rows=asks
+    )
     (stage,) = plan_stages(op, machine, 1)
     loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
     assert {loop.axis: loop.block for loop in loops}["Y"] == rows
@@ -487,22 +514,25 @@ def test_parts_of_any_length_are_right(lines: int, monkeypatch: pytest.MonkeyPat
         tensorop.cache_clear()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("along", [False, True])
 @pytest.mark.parametrize(("rows", "columns"), [(4000, 12), (600, 400), (30, 9000)])
 def test_what_streams_read_is_asked_for(
-    rows: int, columns: int, along: bool, monkeypatch: pytest.MonkeyPatch
+    rows: int, columns: int, along: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of a matrix but what is read first, in sums along its rows and down them."""
+    """All of a matrix but what is read first, in sums along its rows and down them. A vector of
+    complex numbers is two lines."""
     dims = (
         Dimension(DimType.K if not along else DimType.M, rows, (columns, 1 - along, int(along))),
         Dimension(DimType.M if not along else DimType.K, columns, (1, int(along), 1 - along)),
     )
-    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    tensors = tuple(Tensor(name, dtype) for name in ("in0", "in1", "out"))
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 17, asks_in_rows=True, down=8)
     (stage,) = plan_stages(TensorOp(tensors, dims, Primitive.GEMM), machine, 1)
     sizes = (rows * columns, columns, rows) if along else (rows * columns, rows, columns)
-    a, b, out = (aligned(np.random.default_rng(1).integers(-4, 5, size)) for size in sizes)
-    asked = Asked(a)
+    rng, parts = np.random.default_rng(1), np.dtype(dtype).itemsize // 4
+    numbers = [aligned(rng.integers(-4, 5, size * parts)) for size in sizes]
+    asked, (a, b, out) = Asked(numbers[0]), (each.view(dtype) for each in numbers)
     monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
     asked.execute(stage.schedule, [a, b, out])
     matrix = a.reshape(rows, columns)
