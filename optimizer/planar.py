@@ -15,10 +15,12 @@ from tensorop.jit.planar_abi import PlanarKernel, RecordDim
 from tensorop.optimizer.balance import balanced, call_work
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.past import LONG_CALL, leaves_caches
+from tensorop.optimizer.transfer import outgrows_l3
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
 SHORT = 8  # real numbers of records where one input has fewer of its own
+ROW = 12  # numbers of a row whose sum takes no longer than that of a record
 LONGEST = 512  # elements of the records of all tensors
 MANY = 64  # records that are worth code of their own; LONGER: for each term of long code
 LONGER = 8
@@ -62,6 +64,8 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
     inside = tuple([d for d in op.of_type(DimType.C) if d is not along and _is_in(d, records)])
     sides = [d for side in SIDES for d in op.of_type(side) if d.size > 1 and d is not along]
     dims = (*inside, *sides)
+    if _are_rows(op, sides, moved, machine):
+        return None
     code = prod([d.size for d in dims]) * element(op.dtype).parts ** 2
     if not dims or along.size < LONGER * code or not all(_is_in(d, records) for d in sides):
         return None
@@ -88,6 +92,20 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
     if ((same or factor) and max(kernel.parts) > SHORT) or (same and not summed and not past):
         return None
     return Planar(kernel._replace(past=past), along, inside)
+
+
+def _are_rows(op: TensorOp, sides: list[Dimension], moved: list[int], machine: Machine) -> bool:
+    """Whether records are rows of floating numbers, all of which are summed, so long that vectors
+    along them take less: the sums of four rows are folded together. From memory that is sooner, as
+    the hardware follows rows that are read, and not pieces of records."""
+    kind, inputs = element(op.dtype), [t for t in moved if t != op.out]
+    if not kind.is_float or kind.parts > 1 or [d.type for d in sides] != [DimType.K]:
+        return False
+    if any(sides[0].strides[t] != 1 for t in inputs):
+        return False
+    if outgrows_l3(op, machine):
+        return sides[0].size >= SHORT
+    return sides[0].size >= (ROW if len(inputs) > 1 else max(ROW, machine.lanes(op.dtype) + 1))
 
 
 def _is_in(d: Dimension, records: tuple[int, ...]) -> bool:

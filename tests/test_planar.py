@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.ir import DimType, ExecType
+from tensorop.ir import Dimension, DimType, ExecType, Primitive, Tensor, TensorOp
 from tensorop.jit.abi import CallRecord, Frame
 from tensorop.jit.library import kernel_address
 from tensorop.jit.planar_abi import PlanarKernel, RecordDim
@@ -172,6 +172,28 @@ def test_what_fits() -> None:
     assert not fits((5, 5, 4), 5000, ("xmk", "xnk", "xnm"))  # two records are too long
     assert not fits((13, 1, 12), 5000, ("xmk", "xkn", "xmn"))  # too many products
     assert not fits((3, 1, 3), 100, ("xmk", "xkn", "xmn"), "int16")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inputs", "far", "most"),
+    [
+        ("float64", 1, False, 11), ("float32", 1, False, 16), ("float32", 2, False, 11),
+        ("float32", 1, True, 7), ("float64", 2, True, 7),
+    ],
+)  # fmt: skip
+def test_sums_of_whole_rows(dtype: str, inputs: int, far: bool, most: int) -> None:
+    """Records are not taken apart where vectors along them take less; complex ones still are."""
+    machine = machine_with_lines()._replace(l3=1 << (10 if far else 30))
+    names, main = ["in0", "in1"][:inputs], (Primitive.SUM, Primitive.GEMM)[inputs - 1]
+
+    def fits(size: int, of: str) -> bool:
+        tensors = tuple(Tensor(name, of) for name in (*names, "out"))
+        x = Dimension(DimType.C, 9000, (*[size] * inputs, 1))
+        k = Dimension(DimType.K, size, (*[1] * inputs, 0))
+        return planar_of(TensorOp(tensors, (x, k), main), machine) is not None
+
+    assert fits(most, dtype) and not fits(most + 1, dtype)
+    assert fits(most + 1, "complex64")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
