@@ -4,10 +4,10 @@ Usage: python bench/planning.py [--count 200] [--networks FILE ...] [--only TEXT
 
 Every group of contractions is planned once, which makes its kernels; then all plans, and all that
 planning remembers, are forgotten, and each is planned again, under the clock. The folder for what
-is kept is a new one, so that no plan comes from there. Printed: for each group the median, the 90th
-percentile and the mean, and where the mean goes, stage by stage (measured apart, since that takes
-time itself). A network is a JSON file with a `format_string`, the einsum, and the `shapes` of its
-operands; its path is searched for once, and is not part of the time.
+is kept is a new one each time, so that no plan comes from there. Printed: for each group the
+median, the 90th percentile and the mean, and where the mean goes, stage by stage (measured apart,
+since that takes time itself). A network is a JSON file with a `format_string`, the einsum, and the
+`shapes` of its operands; its path is searched for once, and is not part of the time.
 """
 
 from __future__ import annotations
@@ -168,11 +168,19 @@ def timed(group: list[Unseen]) -> list[float]:
     """Seconds of each, planned anew."""
     forget()
     seconds = []
-    for unseen in group:
-        start = perf_counter()
-        unseen.plan()
-        seconds.append(perf_counter() - start)
+    with new_folder():
+        for unseen in group:
+            start = perf_counter()
+            unseen.plan()
+            seconds.append(perf_counter() - start)
     return seconds
+
+
+@contextmanager
+def new_folder() -> Iterator[None]:
+    """Keep what is kept in a folder in which there is nothing yet."""
+    with tempfile.TemporaryDirectory() as folder, CACHE_DIR(folder):
+        yield
 
 
 @contextmanager
@@ -243,7 +251,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = "".join(f"{stage:>10}" for stage in (*STAGES, "rest"))
     print(f"{'us':<28}{'count':>6}{'median':>9}{'90th':>9}{'mean':>9} |{head}")
-    with tempfile.TemporaryDirectory() as folder, CACHE_DIR(folder):
+    with new_folder():
         whole(plans._planning())
         gc.disable()  # of objects that live on, as in a process that has run for a while
         for name, group, per in groups(arguments.count, arguments.networks):
@@ -257,10 +265,11 @@ def profile(group: list[Unseen]) -> None:
     """Print the functions that planning a group spends most time in."""
     forget()
     profiler = cProfile.Profile()
-    profiler.enable()
-    for unseen in group:
-        unseen.plan()
-    profiler.disable()
+    with new_folder():
+        profiler.enable()
+        for unseen in group:
+            unseen.plan()
+        profiler.disable()
     pstats.Stats(profiler).sort_stats("tottime").print_stats(45)
 
 
