@@ -34,7 +34,7 @@ from tensorop.optimizer.layouts import Layouts, Order
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.regime import choose
-from tensorop.optimizer.stand_in import stand_in
+from tensorop.optimizer.stand_in import largest, stand_in
 from tensorop.optimizer.transfer import (
     BYTES_PER_CYCLE,
     L3,
@@ -249,12 +249,19 @@ def realign(op: TensorOp, machine: Machine, *, out_is_new: bool = False) -> Real
         return as_given
     part = points / prod([d.size for d in found.op.dimensions])
     found = Realigned(op, found.orders, found.cycles * part, found.as_it_lies * part)
-    # A stand-in may be just small enough for what is not done with the operation itself.
+    # A stand-in may be just small enough for what is not done with the largest it stands for.
     doubtful = not found.orders and found.cycles > LONG
-    alike = not doubtful or cycles(_joined(op)[0], machine) <= UNLIKE * found.cycles
-    if alike and found.fits(machine):
+    if (not doubtful or _are_alike(op, found, machine)) and found.fits(machine):
         return found
     return _searched(op, machine, out_is_new)._replace(op=op)  # whose names are its own
+
+
+def _are_alike(op: TensorOp, found: Realigned, machine: Machine) -> bool:
+    """Whether the largest operation with the same stand-in takes about as long for its size as what
+    was found for this one."""
+    most = _joined(largest(op))[0]
+    part = prod([d.size for d in op.dimensions]) / prod([d.size for d in most.dimensions])
+    return cycles(most, machine) * part <= UNLIKE * found.cycles
 
 
 @lru_cache(maxsize=1024)  # many operations have the same stand-in

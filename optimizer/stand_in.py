@@ -34,9 +34,19 @@ def stand_in(op: TensorOp) -> TensorOp:
     >>> stand_in(TensorOp(tensors, rows(1000), Primitive.COPY)).dimensions == rows(968)
     True
     """
+    return _of_sizes(op, [_sizes(d.size)[0] for d in op.dimensions])
+
+
+@lru_cache(maxsize=256)
+def largest(op: TensorOp) -> TensorOp:
+    """The largest of the operations that have this one's stand-in: what holds of both holds of all
+    in between, where it is a matter of what the caches have room for."""
+    return _of_sizes(op, [_sizes(d.size)[1] for d in op.dimensions])
+
+
+def _of_sizes(op: TensorOp, sizes: list[int]) -> TensorOp:
     dims = op.dimensions
     exact = [d.size for d in dims]
-    sizes = [n if n <= EXACT else _size(n) for n in exact]
     if sizes == exact or prod(exact) > LONGEST:
         return op
     columns = [_strides(dims, sizes, t) for t in range(len(op.tensors))]
@@ -46,11 +56,14 @@ def stand_in(op: TensorOp) -> TensorOp:
     )
 
 
-def _size(size: int) -> int:
+def _sizes(size: int) -> tuple[int, int]:
+    """The smallest and the largest size that are decided on as this one is."""
+    if size <= EXACT:
+        return size, size
     part = (1 << (size.bit_length() - 1)) // PARTS
     divisor = size & -size
-    left = 1 if divisor == 2 else divisor
-    return size // part * part + (left if left < part else 0)
+    left, begin = 1 if divisor == 2 else divisor, size // part * part
+    return (begin + left, begin + part - left) if left < part else (begin, begin)
 
 
 def _strides(dims: tuple[Dimension, ...], sizes: list[int], tensor: int) -> list[int]:

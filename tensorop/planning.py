@@ -29,6 +29,7 @@ from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.pieces import Pair, in_pieces
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
+from tensorop.optimizer.stand_in import stand_in
 from tensorop.pieced import Apart, Pieced
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
@@ -192,8 +193,12 @@ def _divides(op: TensorOp) -> bool:
     """Whether a sum is divided among threads, if there are enough of them."""
     if not is_large(op) or narrows(op):
         return False
-    given = normalised(op)
-    return any(cut(given, count) is not None for count in COUNTS)
+    return _is_cut(stand_in(normalised(op)))
+
+
+@lru_cache(maxsize=RECENT)
+def _is_cut(op: TensorOp) -> bool:
+    return any(cut(op, count) is not None for count in COUNTS)
 
 
 def _undivided(
@@ -272,3 +277,4 @@ def _realigned(op: TensorOp) -> Realigned:
 def forget() -> None:
     """Forget what is cached here."""
     _into_new.cache_clear()
+    _is_cut.cache_clear()

@@ -19,7 +19,7 @@ from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
 from tensorop.optimizer.realign import Realigned, realign
 from tensorop.optimizer.regime import EVERYWHERE, choose, choose_alike
-from tensorop.optimizer.stand_in import EXACT, LONGEST, stand_in
+from tensorop.optimizer.stand_in import EXACT, LONGEST, largest, stand_in
 from tests.test_planning import operation
 from tests.test_realign import contraction
 
@@ -54,6 +54,24 @@ def test_sizes_are_a_little_smaller_and_leave_as_much_over() -> None:
     assert len(stood) < 300
     large = contraction("ij,jk->ik", i=1001, j=1001, k=1001)
     assert prod([d.size for d in large.dimensions]) > LONGEST and stand_in(large) is large
+
+
+def test_the_largest_has_the_same_stand_in() -> None:
+    reached = {}
+    for size in range(1, 3000):
+        op = contraction("ij,jk->ik", i=size, j=2, k=3)
+        most = largest(op)
+        assert stand_in(most) == stand_in(op) and largest(most) == most
+        last = next(d.size for d in most.dimensions if d.type == DimType.M)
+        assert last >= size and reached.setdefault(stand_in(op), last) == last
+
+
+def test_a_stand_in_that_is_run_otherwise_is_not_trusted() -> None:
+    """It fits where the operation does not, and would be left as it lies."""
+    op = normalised(contraction("caeb,bcde->cbad", a=135, b=77, c=9, d=34, e=3))
+    alone = search._searched.__wrapped__
+    assert alone(op, MACHINE, False).orders and not alone(stand_in(op), MACHINE, False).orders
+    assert realign(op, MACHINE).orders == alone(op, MACHINE, False).orders
 
 
 def test_tensors_lie_as_those_they_stand_for() -> None:
