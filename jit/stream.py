@@ -185,15 +185,16 @@ def _unsigned(form: StreamKernel, kind: Element) -> StreamKernel:
 
 
 def _plain_stores(form: StreamKernel) -> StreamKernel:
-    """Past the caches only what is stored once, as it was computed; wide sums of simple types; rows
-    in turn only where there are several; only consecutive vectors are asked for."""
+    """Past the caches only what is stored once, as it was computed; wide sums of types that
+    take few registers; rows in turn only where there are several; only consecutive vectors are
+    asked for."""
     kinds = element(form.dtype), element(form.source or form.dtype)
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
     form = form if plain and once else form._replace(past=False)
-    real = plain and all(kind.parts == 1 and kind.size >= 4 for kind in kinds)
+    simple = plain and all(kind.part >= 4 for kind in kinds)
     down = form.outer_reduced and form.out == "unit" and not form.gathers
-    form = form if real and down else form._replace(width=0)
+    form = form if simple and down else form._replace(width=0)
     asks = not form.strided and all(kind.vectorises for kind in kinds)
     return form._replace(
         in_turn=form.in_turn and form.out == "reduced" and not form.outer_reduced,

@@ -51,7 +51,7 @@ class Sums(Strips):
         """Sum strips of at most so many vectors of X down Y, those of one vector so many rows at a
         time."""
         for strip in self._strips(self.x, most, most):
-            chains = self.vectors(together) if self._fast and len(strip.counts) == 1 else 1
+            chains = self._together(together) if len(strip.counts) == 1 else 1
             totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
             done = self.code.int(0)
             if chains > 1:
@@ -60,6 +60,12 @@ class Sums(Strips):
                 totals = [self._pairwise(strip.lanes.of, totals)]
             totals = self._repeat(done, self.y, 1, totals, partial(self._add_ys, strip))
             self._store_strip(strip, totals, self.out)
+
+    def _together(self, most: int) -> int:
+        """How many rows are summed down at a time, each into totals of its own: at most so many."""
+        if not self._fast:
+            return 1
+        return max(self.vectors(most), min(most, self.code.target.registers // 4))
 
     def _add_ys(self, strip: Strip, y: Value, totals: list[Number]) -> list[Number]:
         """Add as many rows from y on to the totals as these have room for."""

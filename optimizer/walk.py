@@ -35,10 +35,10 @@ def stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
 
 
 def width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
-    """How many vectors a row has, where registers have room for the sums of all of it: the rows are
+    """How many registers a row takes, where they have room for the sums of all of it: the rows are
     then read one after the other, as they lie, and out once. An even number, so that there are
     fewer kernels; 0 where there are too many, or parts of vectors have their price."""
-    vectors = -(-x.size // machine.lanes(op.dtype))
+    vectors = -(-x.size // machine.lanes(op.dtype)) * element(op.dtype).parts
     fits = vectors <= machine.target.registers * 3 // 4
     long = x.size * element(op.dtype).size > STRIP
     wide = y.type == DimType.K != x.type and fits and long and machine.target.free_masks
