@@ -19,7 +19,7 @@ from tensorop.optimizer.transfer import outgrows_l3
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
-SHORT = 8  # real numbers of records where one input has fewer of its own
+SHORT = 8  # elements of records where one input has fewer of its own
 ROW = 12  # numbers of a row whose sum takes no longer than that of a record
 LONGEST = 512  # elements of the records of all tensors
 MANY = 64  # records that are worth code of their own; LONGER: for each term of long code
@@ -89,7 +89,7 @@ def _along(op: TensorOp, along: Dimension, machine: Machine) -> Planar | None:
     # a factor for each and nothing is summed; also such as nothing is summed of in the caches.
     same, summed = len(moved) < len(records), any(d.type == DimType.K for d in sides)
     factor = not summed and min(records) <= 1
-    if ((same or factor) and max(kernel.parts) > SHORT) or (same and not summed and not past):
+    if ((same or factor) and max(records) > SHORT) or (same and not summed and not past):
         return None
     return Planar(kernel._replace(past=past), along, inside)
 

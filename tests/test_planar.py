@@ -17,7 +17,7 @@ from tensorop.jit.planar_abi import PlanarKernel, RecordDim
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.target import Target
 from tensorop.optimizer.machine import Machine, host_machine
-from tensorop.optimizer.planar import MANY, planar_of, planar_products
+from tensorop.optimizer.planar import MANY, SHORT, planar_of, planar_products
 from tensorop.schedule import Call, Loop
 from tests.stream_calls import TARGETS
 from tests.test_blocked import does_the_same
@@ -194,6 +194,20 @@ def test_sums_of_whole_rows(dtype: str, inputs: int, far: bool, most: int) -> No
 
     assert fits(most, dtype) and not fits(most + 1, dtype)
     assert fits(most + 1, "complex64")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+def test_records_beside_one_vector_for_all(dtype: str) -> None:
+    """Of so many elements, whether these are one number or two."""
+    machine = machine_with_lines()
+
+    def fits(size: int) -> bool:
+        tensors = tuple(Tensor(name, dtype) for name in ("in0", "in1", "out"))
+        m = Dimension(DimType.M, 9000, (size, 0, 1))
+        k = Dimension(DimType.K, size, (1, 1, 0))
+        return planar_of(TensorOp(tensors, (m, k), Primitive.GEMM), machine) is not None
+
+    assert fits(SHORT) and not fits(SHORT + 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
