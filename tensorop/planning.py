@@ -254,7 +254,12 @@ def _as_it_lies(
 ) -> Executable | Widened:
     threads, planned = threads_for(op, threads), Planned(op, choice=choice)
     if rounds_early(op, planned.schedules(threads or get_num_threads())):
-        return Widened(op, lambda part: plan_for(part, threads))
+
+        def pair(first: TensorOp, second: TensorOp, reads: int) -> Executable | None:
+            pieces = pair_planner(second, threads, plan_for, first, reads)
+            return None if pieces is None else Executable(second, threads, pieces, plan_for)
+
+        return Widened(op, lambda part: plan_for(part, threads), pair)
     return Executable(op, threads, planned if planner is None else planner(planned), plan_for)
 
 

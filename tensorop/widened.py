@@ -4,17 +4,20 @@ A partial sum stored in a half type would be rounded once a block of K, and a re
 touch, which reads it back. Where a schedule cuts K (a sum over three or more strides that do not
 fuse, or over more elements than a window has), or the last touch is a call or a schedule of its
 own, the operands are cast to dense float32, the operation runs in it, and its result is rounded
-once.
+once. Of the largest operand only as much is cast at a time as stays in a cache, where the optimizer
+prefers that (`optimizer/pieces.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorop.ir import (
+    SCALED,
     TRANSCENDENTAL,
     Dimension,
     DimType,
@@ -25,8 +28,10 @@ from tensorop.ir import (
 )
 from tensorop.jit.elements import element
 from tensorop.memory import vector
-from tensorop.runnable import Operand, Plan
+from tensorop.runnable import Operand, Plan, Runnable
 from tensorop.schedule import Call, Loop, Schedule
+
+PlanPair = Callable[[TensorOp, TensorOp, int], Runnable | None]
 
 WIDE = "float32"
 COMPUTED = TRANSCENDENTAL | {Primitive.SQUARE, Primitive.SQRT, Primitive.RECIPROCAL}  # and rounded
@@ -47,35 +52,45 @@ def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
 
 
 class Widened:
-    """An operation run in float32. `plan` makes executables of the casts and the operation."""
+    """An operation run in float32.
+
+    Parameters
+    ----------
+    op : TensorOp
+    plan : Plan
+        Makes executables of the casts and the operation.
+    pair : callable, optional
+        Makes an executable of a cast and the operation, which reads what that has written as its
+        input of that number, if they had better run piece by piece.
+    """
 
     note = "in float32, through temporaries: no kernel call holds a result until it is complete"
 
-    def __init__(self, op: TensorOp, plan: Plan) -> None:
+    def __init__(self, op: TensorOp, plan: Plan, pair: PlanPair | None = None) -> None:
         self.op = op
-        self._sizes, strides = [], []
-        self._casts = []
-        for t in range(len(op.tensors)):
-            dims = [d for d in op.dimensions if d.strides[t]]
-            dense = _dense([d.size for d in dims])
-            self._sizes.append(int(np.prod([d.size for d in dims], dtype=np.int64)))
-            strides.append({id(d): s for d, s in zip(dims, dense, strict=True)})
-            self._casts.append(plan(_cast(dims, t, dense, op.tensors[t].dtype, WIDE)))
-        out = op.out
-        dims = [d for d in op.dimensions if d.strides[out]]
-        dense = _dense([d.size for d in dims])
-        self._narrow = plan(_cast(dims, out, dense, WIDE, op.dtype, back=True))
-        wide = tuple(
-            d._replace(strides=tuple(table.get(id(d), 0) for table in strides))
-            for d in op.dimensions
-        )
-        tensors = tuple(t._replace(dtype=WIDE) for t in op.tensors)
+        dense = [_dense(op, t) for t in range(len(op.tensors))]
+        casts = [_cast(op, t, dense[t]) for t in range(len(op.tensors))]
+        tensors = tuple([t._replace(dtype=WIDE) for t in op.tensors])
+        dimensions = [
+            d._replace(strides=tuple([steps.get(i, 0) for steps in dense]))
+            for i, d in enumerate(op.dimensions)
+        ]
         main = Primitive.COPY if op.main == Primitive.CAST else op.main  # operands have been cast
-        self._main = plan(op._replace(tensors=tensors, dimensions=wide, main=main))
+        wide = op._replace(tensors=tensors, dimensions=tuple(dimensions), main=main)
+        self._sizes = [prod([d.size for d in cast.dimensions]) for cast in casts]
+        # The largest input, if it is cast by what runs the operation.
+        self._paired, largest = -1, max(range(op.out), key=self._sizes.__getitem__)
+        together = pair(casts[largest], wide, largest) if pair and _is_plain(op) else None
+        if together is not None:
+            self._paired = largest
+        self._main = together or plan(wide)
+        self._casts = {t: plan(cast) for t, cast in enumerate(casts) if t != self._paired}
+        self._narrow = plan(_cast(op, op.out, dense[op.out], back=True))
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
-        parts = (*self._casts[:-1], self._main, self._narrow)
+        casts = [cast for t, cast in self._casts.items() if t != self.op.out]
+        parts = (*casts, self._main, self._narrow)
         return tuple(schedule for part in parts for schedule in part.schedules)
 
     def run(
@@ -86,41 +101,49 @@ class Widened:
         bias: Operand | None = None,
     ) -> None:
         """As `Runnable.run`."""
-        wide = [vector(size, np.dtype(np.float32)) for size in self._sizes]
-        for cast, source, target in zip(self._casts[:-1], arrays[:-1], wide[:-1], strict=True):
-            cast.run((source, target))
-        initial = bias if bias is not None else arrays[-1]
+        out, wide = self.op.out, list(arrays)
+        for t, cast in self._casts.items():
+            wide[t] = vector(self._sizes[t], np.dtype(np.float32))
+            if t < out:
+                cast.run((arrays[t], wide[t]))
+        initial = bias if bias is not None else arrays[out]
         if bias is not None or beta is not None:
-            self._casts[-1].run((initial, wide[-1]))
+            self._casts[out].run((initial, wide[out]))
+        if self._paired >= 0:  # which the first of the two steps reads
+            wide.insert(0, wide.pop(self._paired))
         if bias is not None:
             self._main.run(wide, alpha, beta, wide[-1].copy())
         else:
             self._main.run(wide, alpha, beta)
-        self._narrow.run((wide[-1], arrays[-1]))
+        self._narrow.run((wide[-1], arrays[out]))
 
 
-def _dense(sizes: list[int]) -> list[int]:
-    """C-order strides in elements."""
-    strides, step = [], 1
-    for size in reversed(sizes):
-        strides.append(step)
-        step *= size
-    return strides[::-1]
+def _is_plain(op: TensorOp) -> bool:
+    """Whether it may be the second of two steps: a sum that nothing else is done to, of dimensions
+    that have names to be known by."""
+    names = {d.name for d in op.dimensions}
+    untouched = op.first_touch == op.last_touch == Primitive.NONE
+    return untouched and op.main in SCALED and len(names) == len(op.dimensions) and "" not in names
 
 
-def _cast(
-    dims: list[Dimension],
-    tensor: int,
-    dense: list[int],
-    source: str,
-    target: str,
-    *,
-    back: bool = False,
-) -> TensorOp:
+def _dense(op: TensorOp, tensor: int) -> dict[int, int]:
+    """Strides in elements of a dense tensor that lies as one does, by the numbers of its
+    dimensions."""
+    own = [(abs(d.strides[tensor]), i) for i, d in enumerate(op.dimensions) if d.strides[tensor]]
+    strides, step = {}, 1
+    for _, i in sorted(own):
+        strides[i] = step
+        step *= op.dimensions[i].size
+    return strides
+
+
+def _cast(op: TensorOp, tensor: int, dense: dict[int, int], *, back: bool = False) -> TensorOp:
     """The cast of a tensor to its dense form, or back."""
     dimensions = []
-    for d, step in zip(dims, dense, strict=True):
+    for i, step in sorted(dense.items()):
+        d = op.dimensions[i]
         strides = (step, d.strides[tensor]) if back else (d.strides[tensor], step)
         dimensions.append(Dimension(DimType.C, d.size, strides, ExecType.SEQ, d.name))
-    tensors = (Tensor("in0", source), Tensor("out", target))
+    types = (WIDE, op.dtype) if back else (op.tensors[tensor].dtype, WIDE)
+    tensors = tuple([Tensor(*each) for each in zip(("in0", "out"), types, strict=True)])
     return TensorOp(tensors, tuple(dimensions), Primitive.CAST)
