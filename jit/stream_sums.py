@@ -29,6 +29,7 @@ _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
 _STRIP = 4  # vectors of X that are summed down Y
 _CHAINS = 4  # of a strip of one vector: what a sum's latency leaves room for
 _STREAMS = 8  # rows from memory that are summed at a time
+_BLOCK = 2048  # terms that are added up one after the other where a call has more of them
 
 
 class Sums(Strips):
@@ -52,14 +53,46 @@ class Sums(Strips):
         time."""
         for strip in self._strips(self.x, most, most):
             chains = self._together(together) if len(strip.counts) == 1 else 1
-            totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
-            done = self.code.int(0)
-            if chains > 1:
-                done = self.multiple(self.y, chains)
-                totals = self._repeat(0, done, chains, totals, partial(self._add_ys, strip))
-                totals = [self._pairwise(strip.lanes.of, totals)]
-            totals = self._repeat(done, self.y, 1, totals, partial(self._add_ys, strip))
+            of = [strip.lanes.of] * len(strip.counts)
+            down = partial(self._sum_strip, strip, chains)
+            totals = self._in_blocks(of, self.y, _BLOCK * chains, down)
             self._store_strip(strip, totals, self.out)
+
+    def _sum_strip(
+        self, strip: Strip, chains: int, start: Value | int, stop: Value
+    ) -> list[Number]:
+        """The sums of a strip down some rows, so many of which are added up at a time."""
+        totals = [self.identity(strip.lanes.of)] * (chains * len(strip.counts))
+        done, add = start, partial(self._add_ys, strip)
+        if chains > 1:
+            done = self._after_whole(start, stop, chains)
+            totals = self._repeat(start, done, chains, totals, add)
+            totals = [self._pairwise(strip.lanes.of, totals)]
+        return self._repeat(done, stop, 1, totals, add)
+
+    def _in_blocks(
+        self, of: list[Arithmetic], size: Value, block: int, sums: _Sums
+    ) -> list[Number]:
+        """Totals over so many positions, `sums` being those from one on to another one. A half type
+        is not kept between calls, so that these are long: what blocks add up to is added up in
+        turn, so that the errors of the roundings do not show (`optimizer/balance.py`)."""
+        code = self.code
+        if not self.element.half:
+            return sums(0, size)
+        none = [self.identity(each) for each in of]
+        with code.reduce(size, flat(none), step=block) as carried:
+            new = sums(carried.index, code.min(code.add(carried.index, block), size))
+            carried.update(flat(self._combined(of, grouped(carried.values, 1), new)))
+        return grouped(carried.values, 1)
+
+    def _combined(self, of: list[Arithmetic], a: list[Number], b: list[Number]) -> list[Number]:
+        return [self.combine(*each) for each in zip(of, a, b, strict=True)]
+
+    def _after_whole(self, start: Value | int, stop: Value, unit: int) -> Value:
+        """Where whole units from a position on end."""
+        if start == 0:
+            return self.multiple(stop, unit)
+        return self.code.add(start, self.multiple(self.code.sub(stop, start), unit))
 
     def _together(self, most: int) -> int:
         """How many rows are summed down at a time, each into totals of its own: at most so many."""
@@ -100,13 +133,7 @@ class Sums(Strips):
     def _sum_over_x(self) -> None:
         code = self.code
         if self.form.outer_reduced:
-            state = self._fresh(1, self._chains)
-
-            def row(y: Value, totals: list[Number]) -> list[Number]:
-                return self._along_x([self.rows(y)], self.x, totals)
-
-            totals = self._repeat(0, self.y, 1, state, row)
-            self._store_totals(self._totals(totals, 1), [self.out])
+            self._store_totals(self._totals(self._sum_all(self.y, self.x), 1), [self.out])
             return
         done = self._sum_several_rows() if self._rows > 1 else code.int(0)
         with code.loop(self.y, start=done) as y:
@@ -145,9 +172,34 @@ class Sums(Strips):
         rows = [self.rows(y) for y in ys]
         if share:
             rows = [[row[0], *rows[0][1:]] for row in rows]
-        totals = self._along_x(rows, self.x, self._fresh(len(ys), vectors))
+        totals = self._in_blocks(
+            self._accumulators(len(ys), vectors),
+            self.x,
+            _BLOCK * vectors * self.lanes.width,
+            partial(self._along_x, rows, totals=self._fresh(len(ys), vectors)),
+        )
         addresses = [code.at(self.out, code.mul(y, self.out_stride)) for y in ys]
         self._store_totals(self._totals(totals, len(ys)), addresses)
+
+    def _sum_all(
+        self, rows: Value, length: Value, at: tuple[Value, Value] | None = None
+    ) -> list[Number]:
+        """Totals of all of some rows; at: of single elements one by one, the place of the first."""
+        code, vectors = self.code, self._chains if at is None else 1
+        of = self._accumulators(1, vectors)
+
+        def add(y: Value, totals: list[Number]) -> list[Number]:
+            row = [self.rows(y) if at is None else self.rows(code.add(at[0], y), at[1])]
+            if not self.element.half:
+                return self._along_x(row, 0, length, totals)
+            sums = partial(self._along_x, row, totals=self._fresh(1, vectors))
+            new = self._in_blocks(of, length, _BLOCK * vectors * self.lanes.width, sums)
+            return self._combined(of, totals, new)
+
+        def some(start: Value | int, stop: Value) -> list[Number]:
+            return self._repeat(start, stop, 1, self._fresh(1, vectors), add)
+
+        return self._in_blocks(of, rows, _BLOCK, some)
 
     def _sum_anywhere(self) -> None:
         """Any strides, an axis reduced where out has a stride of 0 along it: loops over the kept
@@ -159,41 +211,42 @@ class Sums(Strips):
             kept.append(code.builder.select(stays, code.int(1), size))
             summed.append(code.builder.select(stays, size, code.int(1)))
         with code.loop(kept[0]) as y, code.loop(kept[1]) as x:
-
-            def row(z: Value, totals: list[Number]) -> list[Number]:
-                return self._along_x([self.rows(code.add(y, z), x)], summed[1], totals)
-
-            totals = self._repeat(0, summed[0], 1, self._fresh(1, 1), row)
+            totals = self._sum_all(summed[0], summed[1], (y, x))
             offset = code.add(code.mul(y, self.out_stride), code.mul(x, self.out_step))
             self._store_totals(self._totals(totals, 1), [code.at(self.out, offset)])
 
-    def _fresh(self, rows: int, vectors: int) -> list[Number]:
-        """Empty totals: `vectors` of each row, then, where scalars do the tail, one of each."""
-        totals = [self.identity(self.lanes.of)] * (rows * vectors)
-        return totals + [self.identity(self.scalar.of)] * (rows if self._scalar_tail else 0)
+    def _accumulators(self, rows: int, vectors: int) -> list[Arithmetic]:
+        """What totals are: `vectors` of each row, then, where scalars do the tail, one of each."""
+        return [self.lanes.of] * (rows * vectors) + [self.scalar.of] * (rows * self._scalar_tail)
 
-    def _along_x(self, rows: list[list[Row]], n: Value, totals: list[Number]) -> list[Number]:
-        """Add the first n positions of some rows to their totals."""
+    def _fresh(self, rows: int, vectors: int) -> list[Number]:
+        """Empty totals."""
+        return [self.identity(of) for of in self._accumulators(rows, vectors)]
+
+    def _along_x(
+        self, rows: list[list[Row]], start: Value | int, stop: Value, totals: list[Number]
+    ) -> list[Number]:
+        """Add the positions from one on to another one of some rows to their totals."""
         last = totals[-len(rows) :] if self._scalar_tail else []
         totals = totals[: len(totals) - len(last)]
         lanes, vectors = self.lanes, len(totals) // len(rows)
-        whole = self.multiple(n, vectors * lanes.width)
+        whole = self._after_whole(start, stop, vectors * lanes.width)
 
         def step(width: Lanes, limit: Value | None = None) -> _Step:
             return lambda x, totals: self._add_rows(rows, width, x, totals, limit)
 
         if vectors > 1 or not self._masks_all:
-            totals = self._repeat(0, whole, vectors * lanes.width, totals, step(lanes))
+            totals = self._repeat(start, whole, vectors * lanes.width, totals, step(lanes))
         else:  # the loop below does all, which makes shorter code
-            whole = self.code.int(0)
+            whole = self.code.int(start) if isinstance(start, int) else start
         heads = totals[::vectors]
         if not self._scalar_tail:
-            masks = n if lanes.width > 1 else None
-            heads = self._repeat(whole, n, lanes.width, heads, step(lanes, masks))
+            masks = stop if lanes.width > 1 else None
+            heads = self._repeat(whole, stop, lanes.width, heads, step(lanes, masks))
         else:
-            single = self.multiple(n, lanes.width)
+            single = self._after_whole(start, stop, lanes.width)
             heads = self._repeat(whole, single, lanes.width, heads, step(lanes))
-            last = self._repeat(single, n, 1, last, step(self.scalar))
+            last = self._repeat(single, stop, 1, last, step(self.scalar))
         totals[::vectors] = heads
         return totals + last
 
@@ -254,3 +307,4 @@ class Sums(Strips):
 
 
 _Step = Callable[[Value, list[Number]], list[Number]]
+_Sums = Callable[[Value | int, Value], list[Number]]

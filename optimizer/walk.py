@@ -89,6 +89,9 @@ def rows_and_columns(
     """How much of Y and of X a stream kernel is called for."""
     kind, scalars = element(op.dtype), kernel.strided  # a single accumulator, and no vectors
     rows, columns = max(1, STREAM_BLOCK // x.size), STREAM_BLOCK
+    if kind.half:  # whose sums are rounded between calls
+        rows = y.size if y.type == DimType.K else rows
+        columns = x.size if x.type == DimType.K else columns
     strips = x.size * kind.size > STRIP and not kernel.width
     strips = strips or bool(strands(op, *stream_order(op), op.dimensions, machine))
     down, again = y.type == DimType.K != x.type, _meets_lines_again(op, x, y)

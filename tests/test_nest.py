@@ -289,10 +289,11 @@ def _stream_kernel(op: TensorOp, machine: Machine) -> StreamKernel:
 def test_short_rows_are_joined(spec: str, one_row: bool, dtype: str) -> None:
     """Where they lie end to end in one input and in out, with one row or with a factor for each."""
     rng, joined = np.random.default_rng(0), set()
-    for rows, columns in ((500, 2), (77, 3), (900, 5), (700, 7), (3, 4), (90, JOINED), (50, 100)):
-        sizes = {"a": columns, "b": rows}
+    sizes = (500, 2), (77, 3), (300, 5), (300, 7), (900, 9), (700, 11), (3, 4), (90, JOINED)
+    for rows, columns in (*sizes, (50, 100)):
+        extents = {"a": columns, "b": rows}
         plain = [
-            rng.integers(-9, 9, [sizes[label] for label in labels])
+            rng.integers(-9, 9, [extents[label] for label in labels])
             for labels in spec.split("->")[0].split(",")
         ]
         arrays = [x.astype(numpy_dtype(dtype)) for x in plain]
@@ -301,7 +302,8 @@ def test_short_rows_are_joined(spec: str, one_row: bool, dtype: str) -> None:
         (kernel,) = [s.kernel for _, s in plan.schedule.steps() if isinstance(s, Call)]
         if isinstance(kernel, StreamKernel) and kernel.joined:
             joined.add(columns)
-    assert {5, 7} <= joined
+    few = set() if dtype == "complex64" and not one_row else {5, 7}  # these may be records
+    assert {9, 11} | few <= joined
     assert (JOINED in joined) == (one_row or picks(dtype, host_machine().target))
     assert 100 not in joined
 

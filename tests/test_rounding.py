@@ -67,6 +67,31 @@ def test_integers_and_half_types_are_summed_in_one_call() -> None:
         assert "for " not in plan.explain()
 
 
+@pytest.mark.parametrize(
+    ("spec", "b", "s"),
+    [
+        ("b->", 1 << 23, 1), ("b,b->", 1 << 23, 1), ("bs->s", 1 << 20, 3), ("bs->s", 1 << 20, 20),
+        ("bs,b->s", 1 << 18, 130), ("sb->s", 1 << 22, 3), ("sb,b->s", 1 << 22, 5),
+        ("bs,bs->s", 1 << 19, 40),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_types_are_rounded_once_after_long_sums(name: str, spec: str, b: int, s: int) -> None:
+    """Also where each term is rounded in the same direction; in calls that are not cut along it."""
+    dtype = np.dtype(name if name == "float16" else ml_dtypes.bfloat16)
+    terms = spec.split("->")[0].split(",")
+    whole = [np.full([{"b": b, "s": s}[x] for x in term], 0.3 / 64, dtype) for term in terms]
+    apart = [
+        x[::-2] if term[0] == "b" else x[:, ::-2] for x, term in zip(whole, terms, strict=True)
+    ]
+    for operands in (whole, apart):
+        steps = operands[0].shape[terms[0].index("b")]
+        expected = float(whole[0].flat[0]) ** len(terms) * steps
+        result = tensorop.einsum(spec, *operands, threads=1).astype(np.float64)
+        np.testing.assert_allclose(result, expected, rtol=0.51 * float(ml_dtypes.finfo(dtype).eps))
+    assert "through temporaries" not in tensorop.compile(spec, *whole, threads=1).explain()
+
+
 @pytest.mark.parametrize("layout", ["new", "out", "strided", "reversed", "misaligned", "itself"])
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_results_of_several_steps_are_rounded_once(name: str, layout: str) -> None:
