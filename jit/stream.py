@@ -54,6 +54,7 @@ def stream_kernel(
     past: bool = False,
     width: int = 0,
     in_turn: bool = False,
+    in_blocks: bool = False,
     asks0: bool = False,
     asks1: bool = False,
 ) -> StreamKernel:
@@ -90,6 +91,9 @@ def stream_kernel(
     in_turn : bool
         Rows that are summed along X lie end to end in memory: one after the other they are read as
         a single stream. Only a wish, too.
+    in_blocks : bool
+        What is summed are more terms than may be added one after the other without their roundings
+        showing. For half types, whose sums are not cut into several calls.
     asks0, asks1 : bool
         What is read later of the input is asked for: it is in memory, and vectors of several rows
         in turn, or of short ones, are more than the hardware makes out. Only a wish, too.
@@ -117,7 +121,9 @@ def stream_kernel(
         raise ValueError("in0 has one row for all beside an element of in1 for each joined row")
     accesses = in0, in1, out
     flags = outer_reduced, conj0, conj1, joined, one_row, past
-    form = StreamKernel(main, dtype, source, *accesses, *flags, width, in_turn, asks0, asks1)
+    form = StreamKernel(
+        main, dtype, source, *accesses, *flags, width, in_turn, in_blocks, asks0, asks1
+    )
     return _plain_stores(_retyped(_plain_accesses(_plain_main(form))))
 
 
@@ -197,6 +203,7 @@ def _plain_stores(form: StreamKernel) -> StreamKernel:
     form = form if simple and down else form._replace(width=0)
     asks = not form.strided and all(kind.vectorises for kind in kinds)
     return form._replace(
+        in_blocks=form.in_blocks and bool(kinds[0].half) and form.updates,
         in_turn=form.in_turn and form.out == "reduced" and not form.outer_reduced,
         asks0=form.asks0 and asks and form.in0 == "unit",
         asks1=form.asks1 and asks and form.in1 == "unit",

@@ -61,6 +61,7 @@ class StreamKernel(NamedTuple):
     past: whole lines of out are stored past the caches, where out is not read.
     width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
     in_turn: rows are summed along X one after the other, not several at a time.
+    in_blocks: sums are of more terms than may be added one after the other: blocks of them are.
     asks0, asks1: what is read later of the input is asked for: it is in memory.
     per_x: elements of `dtype` that make one position of X.
     """
@@ -79,6 +80,7 @@ class StreamKernel(NamedTuple):
     past: bool = False
     width: int = 0
     in_turn: bool = False
+    in_blocks: bool = False
     asks0: bool = False
     asks1: bool = False
     per_x: int = 1
@@ -94,6 +96,7 @@ class StreamKernel(NamedTuple):
             "one_row": self.one_row,
             "past": self.past,
             "in_turn": self.in_turn,
+            "in_blocks": self.in_blocks,
             "asking0": self.asks0,
             "asking1": self.asks1,
         }

@@ -73,11 +73,11 @@ class Sums(Strips):
     def _in_blocks(
         self, of: list[Arithmetic], size: Value, block: int, sums: _Sums
     ) -> list[Number]:
-        """Totals over so many positions, `sums` being those from one on to another one. A half type
-        is not kept between calls, so that these are long: what blocks add up to is added up in
-        turn, so that the errors of the roundings do not show (`optimizer/balance.py`)."""
+        """Totals over so many positions, `sums` being those from one on to another one: of many,
+        what blocks add up to is added up in turn, so that the errors of the roundings do not show
+        (`optimizer/balance.py`)."""
         code = self.code
-        if not self.element.half:
+        if not self.form.in_blocks:
             return sums(0, size)
         none = [self.identity(each) for each in of]
         with code.reduce(size, flat(none), step=block) as carried:
@@ -190,7 +190,7 @@ class Sums(Strips):
 
         def add(y: Value, totals: list[Number]) -> list[Number]:
             row = [self.rows(y) if at is None else self.rows(code.add(at[0], y), at[1])]
-            if not self.element.half:
+            if not self.form.in_blocks:
                 return self._along_x(row, 0, length, totals)
             sums = partial(self._along_x, row, totals=self._fresh(1, vectors))
             new = self._in_blocks(of, length, _BLOCK * vectors * self.lanes.width, sums)

@@ -21,7 +21,7 @@ from tensorop.jit.stream_abi import Access
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer import walk
 from tensorop.optimizer.ahead import asked_as_it_lies, together
-from tensorop.optimizer.balance import balanced, call_work, longest_sum
+from tensorop.optimizer.balance import LONGEST_SUM, balanced, call_work, longest_sum
 from tensorop.optimizer.direct import Part, blocks, in_strips
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
@@ -357,6 +357,7 @@ def stream_call(
         past=past,
         width=width,
         in_turn=in_turn,
+        in_blocks=prod([axis.size for axis in axes if axis.type == DimType.K]) > LONGEST_SUM,
         asks0=any(asks[:1]),
         asks1=any(asks[1:]),
     )

@@ -180,14 +180,17 @@ if hasattr(os, "register_at_fork"):  # a child must not find it in the hands of 
     )
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Array:
-    """A new array without gaps, its elements not set: `strides` in bytes, in any order.
+def empty(
+    shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], kept: int = LARGE
+) -> Array:
+    """A new array without gaps, its elements not set: `strides` in bytes, in any order; kept: bytes
+    from which on its memory is of the pool.
 
     >>> empty((2, 3), np.dtype("f4"), (4, 8)).flags.f_contiguous
     True
     """
     size = prod(shape) * dtype.itemsize
-    if size >= LARGE and POOL.value != 0 and hasattr(mmap, "MAP_PRIVATE"):
+    if size >= kept and POOL.value != 0 and hasattr(mmap, "MAP_PRIVATE"):
         unit = _HUGE_PAGE if size >= _HUGE else _PAGES
         try:
             base, start = _pool.array(-(-size // unit) * unit)
@@ -198,8 +201,8 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
 
 
 def vector(size: int, dtype: np.dtype[Any]) -> Array:
-    """So many elements in a row, not set."""
-    return empty((size,), dtype, (dtype.itemsize,))
+    """So many elements in a row, not set, which are soon given back."""
+    return empty((size,), dtype, (dtype.itemsize,), _PAGES)
 
 
 def release() -> None:

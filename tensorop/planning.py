@@ -37,7 +37,7 @@ from tensorop.schedule import Schedule
 from tensorop.threads import get_num_threads
 from tensorop.three_m import ThreeM
 from tensorop.three_m import is_for as is_three_m
-from tensorop.widened import Widened, rounds_early
+from tensorop.widened import Widened, rounds_early, takes_less
 
 RECENT = 64  # operations whose layout was asked for, and that are not planned yet
 COUNTS = (2, 4, 8, 16, 32, 64)  # threads: a sum that is divided among none of these never is
@@ -253,7 +253,8 @@ def _as_it_lies(
     planner: Callable[[Planner], Planner] | None = None,
 ) -> Executable | Widened:
     threads, planned = threads_for(op, threads), Planned(op, choice=choice)
-    if rounds_early(op, planned.schedules(threads or get_num_threads())):
+    early = rounds_early(op, planned.schedules(threads or get_num_threads()))
+    if early or (choice == MODEL and takes_less(op, host_machine())):
 
         def pair(first: TensorOp, second: TensorOp, reads: int) -> Executable | None:
             pieces = pair_planner(second, threads, plan_for, first, reads)

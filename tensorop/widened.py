@@ -5,7 +5,8 @@ touch, which reads it back. Where a schedule cuts K (a sum over three or more st
 fuse, or over more elements than a window has), or the last touch is a call or a schedule of its
 own, the operands are cast to dense float32, the operation runs in it, and its result is rounded
 once. Of the largest operand only as much is cast at a time as stays in a cache, where the optimizer
-prefers that (`optimizer/pieces.py`).
+prefers that (`optimizer/pieces.py`). So it is for batches of small products, which float32 has
+better ways for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tensorop.ir import (
+    CONTRACTIONS,
     SCALED,
     TRANSCENDENTAL,
     Dimension,
@@ -28,12 +30,18 @@ from tensorop.ir import (
 )
 from tensorop.jit.elements import element
 from tensorop.memory import vector
+from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.normalise import normalised
+from tensorop.optimizer.realign import cycles
+from tensorop.optimizer.regime import choose_alike
 from tensorop.runnable import Operand, Plan, Runnable
 from tensorop.schedule import Call, Loop, Schedule
 
 PlanPair = Callable[[TensorOp, TensorOp, int], Runnable | None]
 
 WIDE = "float32"
+BATCH = 64  # products from which on casts of all of them may pay
+SURELY = 4  # times as long, by estimate, that these take packed one by one
 COMPUTED = TRANSCENDENTAL | {Primitive.SQUARE, Primitive.SQRT, Primitive.RECIPROCAL}  # and rounded
 
 
@@ -49,6 +57,19 @@ def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
             return True
     axes = [(schedule.axis(s.axis), s.block) for schedule, s in steps if isinstance(s, Loop)]
     return any(axis.type == DimType.K and block < axis.size for axis, block in axes)
+
+
+def takes_less(op: TensorOp, machine: Machine) -> bool:
+    """Whether a batch of products in a half type had better run in float32: each by itself would be
+    packed, and casts of all take less than that."""
+    op = normalised(op)
+    if not element(op.dtype).half or op.main not in CONTRACTIONS or op.size_of(DimType.C) < BATCH:
+        return False
+    if choose_alike(op, machine).name != "blocked":
+        return False
+    casts, wide = _in_float32(op)
+    price = sum([cycles(each, machine) for each in (*casts, wide)])
+    return price * SURELY < cycles(op, machine)
 
 
 class Widened:
@@ -67,16 +88,7 @@ class Widened:
     note = "in float32, through temporaries: no kernel call holds a result until it is complete"
 
     def __init__(self, op: TensorOp, plan: Plan, pair: PlanPair | None = None) -> None:
-        self.op = op
-        dense = [_dense(op, t) for t in range(len(op.tensors))]
-        casts = [_cast(op, t, dense[t]) for t in range(len(op.tensors))]
-        tensors = tuple([t._replace(dtype=WIDE) for t in op.tensors])
-        dimensions = [
-            d._replace(strides=tuple([steps.get(i, 0) for steps in dense]))
-            for i, d in enumerate(op.dimensions)
-        ]
-        main = Primitive.COPY if op.main == Primitive.CAST else op.main  # operands have been cast
-        wide = op._replace(tensors=tensors, dimensions=tuple(dimensions), main=main)
+        self.op, (casts, wide) = op, _in_float32(op)
         self._sizes = [prod([d.size for d in cast.dimensions]) for cast in casts]
         # The largest input, if it is cast by what runs the operation.
         self._paired, largest = -1, max(range(op.out), key=self._sizes.__getitem__)
@@ -85,7 +97,7 @@ class Widened:
             self._paired = largest
         self._main = together or plan(wide)
         self._casts = {t: plan(cast) for t, cast in enumerate(casts) if t != self._paired}
-        self._narrow = plan(_cast(op, op.out, dense[op.out], back=True))
+        self._narrow = plan(_cast(op, op.out, back=True))
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -118,6 +130,19 @@ class Widened:
         self._narrow.run((wide[-1], arrays[out]))
 
 
+def _in_float32(op: TensorOp) -> tuple[list[TensorOp], TensorOp]:
+    """The casts of all tensors, out among them, and the operation on what they write."""
+    tensors = tuple([t._replace(dtype=WIDE) for t in op.tensors])
+    dense = [_dense(op, t) for t in range(len(tensors))]
+    dimensions = [
+        d._replace(strides=tuple([steps.get(i, 0) for steps in dense]))
+        for i, d in enumerate(op.dimensions)
+    ]
+    main = Primitive.COPY if op.main == Primitive.CAST else op.main  # operands have been cast
+    wide = op._replace(tensors=tensors, dimensions=tuple(dimensions), main=main)
+    return [_cast(op, t) for t in range(len(tensors))], wide
+
+
 def _is_plain(op: TensorOp) -> bool:
     """Whether it may be the second of two steps: a sum that nothing else is done to, of dimensions
     that have names to be known by."""
@@ -137,10 +162,10 @@ def _dense(op: TensorOp, tensor: int) -> dict[int, int]:
     return strides
 
 
-def _cast(op: TensorOp, tensor: int, dense: dict[int, int], *, back: bool = False) -> TensorOp:
+def _cast(op: TensorOp, tensor: int, *, back: bool = False) -> TensorOp:
     """The cast of a tensor to its dense form, or back."""
     dimensions = []
-    for i, step in sorted(dense.items()):
+    for i, step in sorted(_dense(op, tensor).items()):
         d = op.dimensions[i]
         strides = (step, d.strides[tensor]) if back else (d.strides[tensor], step)
         dimensions.append(Dimension(DimType.C, d.size, strides, ExecType.SEQ, d.name))

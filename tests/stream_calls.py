@@ -133,6 +133,7 @@ class Case:
     one_row: bool = False  # and those of in0, which are the same for all y
     past: bool = False  # lines of out go past the caches
     width: int = 0  # vectors that are summed down all rows at once
+    in_blocks: bool = False  # sums are of blocks of terms
     in_turn: bool = False  # rows that are summed along X are summed one after the other
     asks: bool = False  # what inputs have further on is asked for
     shift: int = 0  # bytes of out from the end or the beginning of its memory
@@ -144,7 +145,7 @@ class Case:
     @property
     def kernel(self) -> StreamKernel:
         names = ("source", "in0", "in1", "out", "outer_reduced", "conj0", "conj1", "joined")
-        names += ("one_row", "past", "width", "in_turn")
+        names += ("one_row", "past", "width", "in_turn", "in_blocks")
         described = {n: getattr(self, n) for n in names}
         return stream_kernel(self.main, self.dtype, **described, asks0=self.asks, asks1=self.asks)
 

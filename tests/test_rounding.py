@@ -118,3 +118,28 @@ def test_results_of_several_steps_are_rounded_once(name: str, layout: str) -> No
     same = np.ascontiguousarray(out).view("u2") == exact.view("u2")
     assert np.all(same | np.isnan(exact.astype("f4"))) and np.isnan(out[5, 6])
     assert np.isinf(out[3, 4]) and (name == "bfloat16" or np.isinf(out[7, 8]))
+
+
+@pytest.mark.usefixtures("usual_machine")
+@pytest.mark.parametrize(
+    "spec", ["bij,bjk->bik", "bji,bjk->bki", "bcij,bckj->bcik"]
+)
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_batches_of_small_half_products_run_in_float32(name: str, spec: str) -> None:
+    """Where that is estimated to take less: not where few of them, or large ones, are packed."""
+    dtype = np.dtype(name if name == "float16" else ml_dtypes.bfloat16)
+    rng = np.random.default_rng(0)
+    for count, size, wide in ((900, 3, True), (5, 3, False), (70, 40, False)):
+        sizes = {"b": count, "i": size, "j": size + 1, "k": size, "c": 2}
+        inputs, out = spec.split("->")
+        a, b = (
+            rng.integers(-3, 4, [sizes[x] for x in term]).astype(dtype)
+            for term in inputs.split(",")
+        )
+        plan = tensorop.compile(spec, a, b, threads=1)
+        assert ("in float32" in plan.explain()) == wide
+        exact = np.einsum(spec, a.astype(np.float64), b.astype(np.float64))
+        np.testing.assert_array_equal(plan(a, b), exact.astype(dtype))
+        given = np.ones([sizes[x] for x in out], dtype)
+        tensorop.einsum(spec, a, b, out=given, alpha=2, beta=3, threads=1)
+        np.testing.assert_array_equal(given, (2 * exact + 3).astype(dtype))

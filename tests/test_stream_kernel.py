@@ -113,6 +113,7 @@ def test_wide_sums_down_rows(target: Target, dtype: str) -> None:
             case = Case(
                 "gemm", dtype, "unit", ("unit", "zero")[i % 2], outer_reduced=True, x=x, y=y,
                 first=first, alpha=alpha, beta=beta, width=width, asks=x % 2 == 0, pad=i % 3,
+                in_blocks=y > 2,
                 negative=i % 4 == 1, special=i % 5 == 4, at_end=i % 3 != 0,
             )  # fmt: skip
             case.check(target)
@@ -131,6 +132,7 @@ def test_rows_summed_in_turn(target: Target, dtype: str) -> None:
         case = Case(
             main, dtype, in1=in1, out="reduced", x=x, y=y, in_turn=True, asks=i % 2 == 0,
             shared=i % 4 == 1, first=first, alpha=alpha, beta=beta, pad=i % 3, special=i % 5 == 4,
+            in_blocks=y > 1,
         )  # fmt: skip
         assert case.kernel.in_turn and "in_turn" in case.kernel.name
         case.check(target)
