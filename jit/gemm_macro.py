@@ -212,7 +212,8 @@ class MacroKernel:
         else:
             self.a_step = self.word(GemmWord.A_K)
             self.a_multiples = multiples_of(code, self.a_step)
-            self.a_ahead = AHEAD_ALONG if kernel.along else code.mul(self.a_step, AHEAD_DIRECT)
+            steps = code.max(code.mul(self.a_step, AHEAD_DIRECT), AHEAD_ALONG)
+            self.a_ahead = AHEAD_ALONG if kernel.along else steps
         if kernel.b == "packed":
             self.b_panel = self.word(GemmWord.B_PANEL)
         else:
@@ -438,7 +439,7 @@ class MacroKernel:
             self.a_block,
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
             valid=count,
-            ahead=self.a_ahead if whole or self.kernel.along else 0,
+            ahead=self.a_ahead if whole or self.kernel.a == "direct" else 0,
             multiples=self.a_multiples,
         )
         of = [self._arithmetic(lanes)] * vectors

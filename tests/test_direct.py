@@ -241,6 +241,30 @@ def test_rows_that_stream_past_are_asked_for_along(n: int, monkeypatch: pytest.M
     assert asked.lines[:-1].mean() > 0.9 and not asked.lines[:8].any()
 
 
+@pytest.mark.parametrize("m", [4, 8, 16])
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_short_rows_are_asked_for(n: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the first lines of a side that is read along a long sum, by tiles of few columns."""
+    k = 3000
+    op = product(
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, 1, m)),
+        Dimension(DimType.K, k, (m, n, 0)),
+    )
+    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 15)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    (kernel,) = {step.kernel for _, step in schedule.steps() if isinstance(step, Call)}
+    assert isinstance(kernel, GemmKernel) and kernel.a == "direct" and not kernel.along
+    rng = np.random.default_rng(n)
+    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
+    a, b = buffers[0].reshape(k, m), buffers[1].reshape(k, n)
+    asked = Asked(buffers[0])
+    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
+    asked.execute(schedule, buffers)
+    np.testing.assert_array_equal(buffers[2].reshape(n, m), b.T @ a)
+    assert asked.lines[16:-1].all() and not asked.lines[:8].any()
+
+
 @pytest.mark.parametrize("shift", [0, 4, 15])
 @pytest.mark.parametrize("m", [192, 200])
 def test_strips_are_read_once_and_asked_for(
