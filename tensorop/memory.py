@@ -31,10 +31,10 @@ from tensorop.limits import available_memory
 
 Array = np.ndarray[Any, Any]
 
-LARGE = 1 << 19  # bytes from which on an array's memory is kept
+LARGE = 1 << 19  # bytes from which on an array's memory is kept; of what lies between steps: PAGES
 _HUGE = 1 << 22  # bytes from which on it is one of huge pages
 _HUGE_PAGE = 1 << 21
-_PAGES = 1 << 16  # else so many bytes, or a multiple: arrays of about a size share memory
+PAGES = 1 << 16  # else so many bytes, or a multiple: arrays of about a size share memory
 _MIB = 1 << 20
 PART = 32  # of the memory, one part is for the pool: at least LEAST, at most MOST bytes
 LEAST = 256 * _MIB
@@ -191,7 +191,7 @@ def empty(
     """
     size = prod(shape) * dtype.itemsize
     if size >= kept and POOL.value != 0 and hasattr(mmap, "MAP_PRIVATE"):
-        unit = _HUGE_PAGE if size >= _HUGE else _PAGES
+        unit = _HUGE_PAGE if size >= _HUGE else PAGES
         try:
             base, start = _pool.array(-(-size // unit) * unit)
         except (OSError, OverflowError):  # numpy knows the right error
@@ -202,7 +202,7 @@ def empty(
 
 def vector(size: int, dtype: np.dtype[Any]) -> Array:
     """So many elements in a row, not set, which are soon given back."""
-    return empty((size,), dtype, (dtype.itemsize,), _PAGES)
+    return empty((size,), dtype, (dtype.itemsize,), PAGES)
 
 
 def release() -> None:

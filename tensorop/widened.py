@@ -62,10 +62,10 @@ def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
 def takes_less(op: TensorOp, machine: Machine) -> bool:
     """Whether a batch of products in a half type had better run in float32: each by itself would be
     packed, and casts of all take less than that."""
-    op = normalised(op)
-    if not element(op.dtype).half or op.main not in CONTRACTIONS or op.size_of(DimType.C) < BATCH:
+    if not element(op.dtype).half or op.main not in CONTRACTIONS:
         return False
-    if choose_alike(op, machine).name != "blocked":
+    op = normalised(op)
+    if op.size_of(DimType.C) < BATCH or choose_alike(op, machine).name != "blocked":
         return False
     casts, wide = _in_float32(op)
     price = sum([cycles(each, machine) for each in (*casts, wide)])

@@ -15,7 +15,7 @@ import pytest
 import tensorop
 from tensorop import memory
 from tensorop.config import POOL
-from tensorop.memory import LARGE, empty, release, vector
+from tensorop.memory import LARGE, PAGES, empty, release, vector
 
 pytestmark = pytest.mark.skipif(not hasattr(memory.mmap, "MAP_PRIVATE"), reason="no mappings here")
 BYTE = np.dtype(np.uint8)
@@ -86,7 +86,8 @@ def test_without_a_pool_arrays_own_their_data() -> None:
     with POOL(0):
         assert vector(LARGE, BYTE).flags.owndata
     assert kept() == 0
-    assert vector(LARGE - 1, BYTE).flags.owndata
+    assert empty((LARGE - 1,), BYTE, (1,)).flags.owndata
+    assert not vector(PAGES, BYTE).flags.owndata and vector(PAGES - 1, BYTE).flags.owndata
 
 
 def test_clearing_the_caches_empties_the_pool() -> None:
