@@ -33,6 +33,12 @@ class Strips(JoinedSteps):
         return self.element.is_float and not self.element.half and not self.form.gathers
 
     @property
+    def _in_turns(self) -> bool:
+        """Whether sums down narrow rows have several totals, added to in turn: also integers."""
+        kind = self.element
+        return self._fast or (kind.kind in "iu" and kind.part >= 4 and not self.form.gathers)
+
+    @property
     def _asks(self) -> bool:
         """Whether what is read later of an input is asked for."""
         return self.form.asks0 or self.form.asks1
@@ -66,7 +72,7 @@ class Strips(JoinedSteps):
                 yield Strip(x, lanes, [None] * vectors)
         else:
             whole = code.int(0)
-        if tail > 1 and self._fast:
+        if tail > 1 and self._in_turns:
             narrow = code.less(code.sub(length, whole), lanes.width + 1)
             wide = code.builder.select(narrow, whole, length)
             with code.loop(wide, start=whole, step=tail * lanes.width) as x:

@@ -96,7 +96,7 @@ class Sums(Strips):
 
     def _together(self, most: int) -> int:
         """How many rows are summed down at a time, each into totals of its own: at most so many."""
-        if not self._fast:
+        if not self._in_turns:
             return 1
         return max(self.vectors(most), min(most, self.code.target.registers // 4))
 

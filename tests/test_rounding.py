@@ -121,9 +121,7 @@ def test_results_of_several_steps_are_rounded_once(name: str, layout: str) -> No
 
 
 @pytest.mark.usefixtures("usual_machine")
-@pytest.mark.parametrize(
-    "spec", ["bij,bjk->bik", "bji,bjk->bki", "bcij,bckj->bcik"]
-)
+@pytest.mark.parametrize("spec", ["bij,bjk->bik", "bji,bjk->bki", "bcij,bckj->bcik"])
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_batches_of_small_half_products_run_in_float32(name: str, spec: str) -> None:
     """Where that is estimated to take less: not where few of them, or large ones, are packed."""
