@@ -56,472 +56,480 @@ body:
   %v47 = mul i64 %v46, 3
   %v48 = mul i64 %v46, 5
   %v49 = mul i64 %v46, 8
-  %v50 = getelementptr i64, ptr %"descriptor", i64 6
-  %v51 = load i64, ptr %v50, align 8
-  %v52 = getelementptr i64, ptr %"descriptor", i64 7
+  %v50 = icmp slt i64 %v49, 1024
+  %v51 = select i1 %v50, i64 1024, i64 %v49
+  %v52 = getelementptr i64, ptr %"descriptor", i64 6
   %v53 = load i64, ptr %v52, align 8
-  %v54 = mul i64 %v53, 2
-  %v55 = mul i64 %v53, 3
-  %v56 = mul i64 %v53, 5
-  %v57 = udiv i64 %v4, 2
-  %v58 = icmp slt i64 0, %v57
-  br i1 %v58, label %"loop", label %"done"
+  %v54 = getelementptr i64, ptr %"descriptor", i64 7
+  %v55 = load i64, ptr %v54, align 8
+  %v56 = mul i64 %v55, 2
+  %v57 = mul i64 %v55, 3
+  %v58 = mul i64 %v55, 5
+  %v59 = udiv i64 %v4, 2
+  %v60 = icmp slt i64 0, %v59
+  br i1 %v60, label %"loop", label %"done"
 loop:
-  %v59 = phi i64 [0, %"body"], [%v319, %"done.1.endif"]
-  %v60 = mul i64 %v59, %v54
-  %v61 = getelementptr i8, ptr %v44, i64 %v60
-  %v62 = mul i64 %v59, 2
-  %v63 = udiv i64 %v2, 16
-  %v64 = icmp slt i64 0, %v63
-  br i1 %v64, label %"loop.1", label %"done.1"
+  %v61 = phi i64 [0, %"body"], [%v321, %"done.1.endif"]
+  %v62 = mul i64 %v61, %v56
+  %v63 = getelementptr i8, ptr %v44, i64 %v62
+  %v64 = mul i64 %v61, 2
+  %v65 = udiv i64 %v2, 16
+  %v66 = icmp slt i64 0, %v65
+  br i1 %v66, label %"loop.1", label %"done.1"
 done:
-  %v321 = mul i64 %v57, 2
-  %v322 = mul i64 %v57, %v54
-  %v323 = getelementptr i8, ptr %v44, i64 %v322
-  %v324 = icmp slt i64 %v321, %v4
-  br i1 %v324, label %"loop.7", label %"done.7"
+  %v323 = mul i64 %v59, 2
+  %v324 = mul i64 %v59, %v56
+  %v325 = getelementptr i8, ptr %v44, i64 %v324
+  %v326 = icmp slt i64 %v323, %v4
+  br i1 %v326, label %"loop.7", label %"done.7"
 loop.1:
-  %v65 = phi i64 [0, %"loop"], [%v199, %"done.3.endif"]
-  %v66 = mul i64 %v65, 64
-  %v67 = getelementptr i8, ptr %v40, i64 %v66
-  %v68 = mul i64 %v65, 16
-  %v69 = getelementptr i64, ptr %"descriptor", i64 13
-  %v70 = load ptr, ptr %v69, align 8
-  %v71 = getelementptr i64, ptr %"frame", i64 8
-  %v72 = load i64, ptr %v71, align 8
-  %v73 = add i64 %v72, %v68
-  %v74 = getelementptr i64, ptr %v70, i64 %v73
-  %v75 = load i64, ptr %v74, align 8
-  %v76 = and i64 %v6, -4
-  %v77 = icmp slt i64 0, %v76
-  br i1 %v77, label %"loop.2", label %"done.2"
+  %v67 = phi i64 [0, %"loop"], [%v201, %"done.3.endif"]
+  %v68 = mul i64 %v67, 64
+  %v69 = getelementptr i8, ptr %v40, i64 %v68
+  %v70 = mul i64 %v67, 16
+  %v71 = getelementptr i64, ptr %"descriptor", i64 13
+  %v72 = load ptr, ptr %v71, align 8
+  %v73 = getelementptr i64, ptr %"frame", i64 8
+  %v74 = load i64, ptr %v73, align 8
+  %v75 = add i64 %v74, %v70
+  %v76 = getelementptr i64, ptr %v72, i64 %v75
+  %v77 = load i64, ptr %v76, align 8
+  %v78 = and i64 %v6, -4
+  %v79 = icmp slt i64 0, %v78
+  br i1 %v79, label %"loop.2", label %"done.2"
 done.1:
-  %v201 = mul i64 %v63, 16
-  %v202 = mul i64 %v63, 64
-  %v203 = getelementptr i8, ptr %v40, i64 %v202
-  %v204 = icmp slt i64 %v201, %v2
-  br i1 %v204, label %"done.1.if", label %"done.1.endif"
+  %v203 = mul i64 %v65, 16
+  %v204 = mul i64 %v65, 64
+  %v205 = getelementptr i8, ptr %v40, i64 %v204
+  %v206 = icmp slt i64 %v203, %v2
+  br i1 %v206, label %"done.1.if", label %"done.1.endif"
 loop.2:
-  %v78 = phi i64 [0, %"loop.1"], [%v138, %"loop.2"]
-  %v79 = phi ptr [%v67, %"loop.1"], [%v137, %"loop.2"]
-  %v80 = phi ptr [%v61, %"loop.1"], [%v136, %"loop.2"]
-  %v81 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v130, %"loop.2"]
-  %v82 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v135, %"loop.2"]
-  %v83 = call ptr asm  "", "=r,0"(ptr %v79)
-  %v84 = call ptr asm  "", "=r,0"(ptr %v80)
-  %v85 = getelementptr i8, ptr %v83, i64 %v49
-  %v86 = call ptr asm  "", "=r,0"(ptr %v85)
-  call void @"llvm.prefetch.p0"(ptr %v86, i32 0, i32 3, i32 1)
-  %v87 = load <16 x float>, ptr %v83, align 1
-  %v88 = load float, ptr %v84, align 1
-  %v89 = insertelement <16 x float> poison, float %v88, i32 0
-  %v90 = shufflevector <16 x float> %v89, <16 x float> poison, <16 x i32> zeroinitializer
-  %v91 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v87, <16 x float> %v90, <16 x float> %v81)
-  %v92 = getelementptr [1 x i8], ptr %v84, i64 %v53
-  %v93 = load float, ptr %v92, align 1
-  %v94 = insertelement <16 x float> poison, float %v93, i32 0
-  %v95 = shufflevector <16 x float> %v94, <16 x float> poison, <16 x i32> zeroinitializer
-  %v96 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v87, <16 x float> %v95, <16 x float> %v82)
-  %v97 = getelementptr i8, ptr %v84, i64 %v51
-  %v98 = getelementptr [1 x i8], ptr %v86, i64 %v46
-  call void @"llvm.prefetch.p0"(ptr %v98, i32 0, i32 3, i32 1)
-  %v99 = getelementptr [1 x i8], ptr %v83, i64 %v46
-  %v100 = load <16 x float>, ptr %v99, align 1
-  %v101 = load float, ptr %v97, align 1
-  %v102 = insertelement <16 x float> poison, float %v101, i32 0
-  %v103 = shufflevector <16 x float> %v102, <16 x float> poison, <16 x i32> zeroinitializer
-  %v104 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v100, <16 x float> %v103, <16 x float> %v91)
-  %v105 = getelementptr [1 x i8], ptr %v97, i64 %v53
-  %v106 = load float, ptr %v105, align 1
-  %v107 = insertelement <16 x float> poison, float %v106, i32 0
-  %v108 = shufflevector <16 x float> %v107, <16 x float> poison, <16 x i32> zeroinitializer
-  %v109 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v100, <16 x float> %v108, <16 x float> %v96)
-  %v110 = getelementptr i8, ptr %v97, i64 %v51
-  %v111 = getelementptr [2 x i8], ptr %v86, i64 %v46
-  call void @"llvm.prefetch.p0"(ptr %v111, i32 0, i32 3, i32 1)
-  %v112 = getelementptr [2 x i8], ptr %v83, i64 %v46
-  %v113 = load <16 x float>, ptr %v112, align 1
-  %v114 = load float, ptr %v110, align 1
-  %v115 = insertelement <16 x float> poison, float %v114, i32 0
-  %v116 = shufflevector <16 x float> %v115, <16 x float> poison, <16 x i32> zeroinitializer
-  %v117 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v113, <16 x float> %v116, <16 x float> %v104)
-  %v118 = getelementptr [1 x i8], ptr %v110, i64 %v53
-  %v119 = load float, ptr %v118, align 1
-  %v120 = insertelement <16 x float> poison, float %v119, i32 0
-  %v121 = shufflevector <16 x float> %v120, <16 x float> poison, <16 x i32> zeroinitializer
-  %v122 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v113, <16 x float> %v121, <16 x float> %v109)
-  %v123 = getelementptr i8, ptr %v110, i64 %v51
-  %v124 = getelementptr [1 x i8], ptr %v86, i64 %v47
-  call void @"llvm.prefetch.p0"(ptr %v124, i32 0, i32 3, i32 1)
-  %v125 = getelementptr [1 x i8], ptr %v83, i64 %v47
-  %v126 = load <16 x float>, ptr %v125, align 1
-  %v127 = load float, ptr %v123, align 1
-  %v128 = insertelement <16 x float> poison, float %v127, i32 0
-  %v129 = shufflevector <16 x float> %v128, <16 x float> poison, <16 x i32> zeroinitializer
-  %v130 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v126, <16 x float> %v129, <16 x float> %v117)
-  %v131 = getelementptr [1 x i8], ptr %v123, i64 %v53
-  %v132 = load float, ptr %v131, align 1
-  %v133 = insertelement <16 x float> poison, float %v132, i32 0
-  %v134 = shufflevector <16 x float> %v133, <16 x float> poison, <16 x i32> zeroinitializer
-  %v135 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v126, <16 x float> %v134, <16 x float> %v122)
-  %v136 = getelementptr i8, ptr %v123, i64 %v51
-  %v137 = getelementptr [4 x i8], ptr %v83, i64 %v46
-  %v138 = add i64 %v78, 4
-  %v139 = icmp slt i64 %v138, %v76
-  br i1 %v139, label %"loop.2", label %"done.2"
+  %v80 = phi i64 [0, %"loop.1"], [%v140, %"loop.2"]
+  %v81 = phi ptr [%v69, %"loop.1"], [%v139, %"loop.2"]
+  %v82 = phi ptr [%v63, %"loop.1"], [%v138, %"loop.2"]
+  %v83 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v132, %"loop.2"]
+  %v84 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v137, %"loop.2"]
+  %v85 = call ptr asm  "", "=r,0"(ptr %v81)
+  %v86 = call ptr asm  "", "=r,0"(ptr %v82)
+  %v87 = getelementptr i8, ptr %v85, i64 %v51
+  %v88 = call ptr asm  "", "=r,0"(ptr %v87)
+  call void @"llvm.prefetch.p0"(ptr %v88, i32 0, i32 3, i32 1)
+  %v89 = load <16 x float>, ptr %v85, align 1
+  %v90 = load float, ptr %v86, align 1
+  %v91 = insertelement <16 x float> poison, float %v90, i32 0
+  %v92 = shufflevector <16 x float> %v91, <16 x float> poison, <16 x i32> zeroinitializer
+  %v93 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v89, <16 x float> %v92, <16 x float> %v83)
+  %v94 = getelementptr [1 x i8], ptr %v86, i64 %v55
+  %v95 = load float, ptr %v94, align 1
+  %v96 = insertelement <16 x float> poison, float %v95, i32 0
+  %v97 = shufflevector <16 x float> %v96, <16 x float> poison, <16 x i32> zeroinitializer
+  %v98 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v89, <16 x float> %v97, <16 x float> %v84)
+  %v99 = getelementptr i8, ptr %v86, i64 %v53
+  %v100 = getelementptr [1 x i8], ptr %v88, i64 %v46
+  call void @"llvm.prefetch.p0"(ptr %v100, i32 0, i32 3, i32 1)
+  %v101 = getelementptr [1 x i8], ptr %v85, i64 %v46
+  %v102 = load <16 x float>, ptr %v101, align 1
+  %v103 = load float, ptr %v99, align 1
+  %v104 = insertelement <16 x float> poison, float %v103, i32 0
+  %v105 = shufflevector <16 x float> %v104, <16 x float> poison, <16 x i32> zeroinitializer
+  %v106 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v102, <16 x float> %v105, <16 x float> %v93)
+  %v107 = getelementptr [1 x i8], ptr %v99, i64 %v55
+  %v108 = load float, ptr %v107, align 1
+  %v109 = insertelement <16 x float> poison, float %v108, i32 0
+  %v110 = shufflevector <16 x float> %v109, <16 x float> poison, <16 x i32> zeroinitializer
+  %v111 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v102, <16 x float> %v110, <16 x float> %v98)
+  %v112 = getelementptr i8, ptr %v99, i64 %v53
+  %v113 = getelementptr [2 x i8], ptr %v88, i64 %v46
+  call void @"llvm.prefetch.p0"(ptr %v113, i32 0, i32 3, i32 1)
+  %v114 = getelementptr [2 x i8], ptr %v85, i64 %v46
+  %v115 = load <16 x float>, ptr %v114, align 1
+  %v116 = load float, ptr %v112, align 1
+  %v117 = insertelement <16 x float> poison, float %v116, i32 0
+  %v118 = shufflevector <16 x float> %v117, <16 x float> poison, <16 x i32> zeroinitializer
+  %v119 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v115, <16 x float> %v118, <16 x float> %v106)
+  %v120 = getelementptr [1 x i8], ptr %v112, i64 %v55
+  %v121 = load float, ptr %v120, align 1
+  %v122 = insertelement <16 x float> poison, float %v121, i32 0
+  %v123 = shufflevector <16 x float> %v122, <16 x float> poison, <16 x i32> zeroinitializer
+  %v124 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v115, <16 x float> %v123, <16 x float> %v111)
+  %v125 = getelementptr i8, ptr %v112, i64 %v53
+  %v126 = getelementptr [1 x i8], ptr %v88, i64 %v47
+  call void @"llvm.prefetch.p0"(ptr %v126, i32 0, i32 3, i32 1)
+  %v127 = getelementptr [1 x i8], ptr %v85, i64 %v47
+  %v128 = load <16 x float>, ptr %v127, align 1
+  %v129 = load float, ptr %v125, align 1
+  %v130 = insertelement <16 x float> poison, float %v129, i32 0
+  %v131 = shufflevector <16 x float> %v130, <16 x float> poison, <16 x i32> zeroinitializer
+  %v132 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v128, <16 x float> %v131, <16 x float> %v119)
+  %v133 = getelementptr [1 x i8], ptr %v125, i64 %v55
+  %v134 = load float, ptr %v133, align 1
+  %v135 = insertelement <16 x float> poison, float %v134, i32 0
+  %v136 = shufflevector <16 x float> %v135, <16 x float> poison, <16 x i32> zeroinitializer
+  %v137 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v128, <16 x float> %v136, <16 x float> %v124)
+  %v138 = getelementptr i8, ptr %v125, i64 %v53
+  %v139 = getelementptr [4 x i8], ptr %v85, i64 %v46
+  %v140 = add i64 %v80, 4
+  %v141 = icmp slt i64 %v140, %v78
+  br i1 %v141, label %"loop.2", label %"done.2"
 done.2:
-  %v140 = phi ptr [%v67, %"loop.1"], [%v137, %"loop.2"]
-  %v141 = phi ptr [%v61, %"loop.1"], [%v136, %"loop.2"]
-  %v142 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v130, %"loop.2"]
-  %v143 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v135, %"loop.2"]
-  %v144 = icmp slt i64 %v76, %v6
-  br i1 %v144, label %"loop.3", label %"done.3"
+  %v142 = phi ptr [%v69, %"loop.1"], [%v139, %"loop.2"]
+  %v143 = phi ptr [%v63, %"loop.1"], [%v138, %"loop.2"]
+  %v144 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v132, %"loop.2"]
+  %v145 = phi <16 x float> [splat (float              0x0), %"loop.1"], [%v137, %"loop.2"]
+  %v146 = icmp slt i64 %v78, %v6
+  br i1 %v146, label %"loop.3", label %"done.3"
 loop.3:
-  %v145 = phi i64 [%v76, %"done.2"], [%v166, %"loop.3"]
-  %v146 = phi ptr [%v140, %"done.2"], [%v165, %"loop.3"]
-  %v147 = phi ptr [%v141, %"done.2"], [%v164, %"loop.3"]
-  %v148 = phi <16 x float> [%v142, %"done.2"], [%v158, %"loop.3"]
-  %v149 = phi <16 x float> [%v143, %"done.2"], [%v163, %"loop.3"]
-  %v150 = call ptr asm  "", "=r,0"(ptr %v146)
-  %v151 = call ptr asm  "", "=r,0"(ptr %v147)
-  %v152 = getelementptr i8, ptr %v150, i64 %v49
-  %v153 = call ptr asm  "", "=r,0"(ptr %v152)
-  call void @"llvm.prefetch.p0"(ptr %v153, i32 0, i32 3, i32 1)
-  %v154 = load <16 x float>, ptr %v150, align 1
-  %v155 = load float, ptr %v151, align 1
-  %v156 = insertelement <16 x float> poison, float %v155, i32 0
-  %v157 = shufflevector <16 x float> %v156, <16 x float> poison, <16 x i32> zeroinitializer
-  %v158 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v154, <16 x float> %v157, <16 x float> %v148)
-  %v159 = getelementptr [1 x i8], ptr %v151, i64 %v53
-  %v160 = load float, ptr %v159, align 1
-  %v161 = insertelement <16 x float> poison, float %v160, i32 0
-  %v162 = shufflevector <16 x float> %v161, <16 x float> poison, <16 x i32> zeroinitializer
-  %v163 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v154, <16 x float> %v162, <16 x float> %v149)
-  %v164 = getelementptr i8, ptr %v151, i64 %v51
-  %v165 = getelementptr [1 x i8], ptr %v150, i64 %v46
-  %v166 = add i64 %v145, 1
-  %v167 = icmp slt i64 %v166, %v6
-  br i1 %v167, label %"loop.3", label %"done.3"
+  %v147 = phi i64 [%v78, %"done.2"], [%v168, %"loop.3"]
+  %v148 = phi ptr [%v142, %"done.2"], [%v167, %"loop.3"]
+  %v149 = phi ptr [%v143, %"done.2"], [%v166, %"loop.3"]
+  %v150 = phi <16 x float> [%v144, %"done.2"], [%v160, %"loop.3"]
+  %v151 = phi <16 x float> [%v145, %"done.2"], [%v165, %"loop.3"]
+  %v152 = call ptr asm  "", "=r,0"(ptr %v148)
+  %v153 = call ptr asm  "", "=r,0"(ptr %v149)
+  %v154 = getelementptr i8, ptr %v152, i64 %v51
+  %v155 = call ptr asm  "", "=r,0"(ptr %v154)
+  call void @"llvm.prefetch.p0"(ptr %v155, i32 0, i32 3, i32 1)
+  %v156 = load <16 x float>, ptr %v152, align 1
+  %v157 = load float, ptr %v153, align 1
+  %v158 = insertelement <16 x float> poison, float %v157, i32 0
+  %v159 = shufflevector <16 x float> %v158, <16 x float> poison, <16 x i32> zeroinitializer
+  %v160 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v156, <16 x float> %v159, <16 x float> %v150)
+  %v161 = getelementptr [1 x i8], ptr %v153, i64 %v55
+  %v162 = load float, ptr %v161, align 1
+  %v163 = insertelement <16 x float> poison, float %v162, i32 0
+  %v164 = shufflevector <16 x float> %v163, <16 x float> poison, <16 x i32> zeroinitializer
+  %v165 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v156, <16 x float> %v164, <16 x float> %v151)
+  %v166 = getelementptr i8, ptr %v153, i64 %v53
+  %v167 = getelementptr [1 x i8], ptr %v152, i64 %v46
+  %v168 = add i64 %v147, 1
+  %v169 = icmp slt i64 %v168, %v6
+  br i1 %v169, label %"loop.3", label %"done.3"
 done.3:
-  %v168 = phi ptr [%v140, %"done.2"], [%v165, %"loop.3"]
-  %v169 = phi ptr [%v141, %"done.2"], [%v164, %"loop.3"]
-  %v170 = phi <16 x float> [%v142, %"done.2"], [%v158, %"loop.3"]
-  %v171 = phi <16 x float> [%v143, %"done.2"], [%v163, %"loop.3"]
-  %v172 = and i1 %v31, %v35
-  %v173 = or i1 %v34, %v172
-  br i1 %v173, label %"done.3.if", label %"done.3.else"
+  %v170 = phi ptr [%v142, %"done.2"], [%v167, %"loop.3"]
+  %v171 = phi ptr [%v143, %"done.2"], [%v166, %"loop.3"]
+  %v172 = phi <16 x float> [%v144, %"done.2"], [%v160, %"loop.3"]
+  %v173 = phi <16 x float> [%v145, %"done.2"], [%v165, %"loop.3"]
+  %v174 = and i1 %v31, %v35
+  %v175 = or i1 %v34, %v174
+  br i1 %v175, label %"done.3.if", label %"done.3.else"
 done.3.if:
-  store <16 x float> %v170, ptr %v36, align 1
-  %v174 = getelementptr i8, ptr %v36, i64 64
-  store <16 x float> %v171, ptr %v174, align 1
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v68, i64 16, i64 %v62, i64 2)
+  store <16 x float> %v172, ptr %v36, align 1
+  %v176 = getelementptr i8, ptr %v36, i64 64
+  store <16 x float> %v173, ptr %v176, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v70, i64 16, i64 %v64, i64 2)
   br label %"done.3.endif"
 done.3.else:
   br i1 %v31, label %"done.3.else.if", label %"done.3.else.else"
 done.3.endif:
-  %v199 = add i64 %v65, 1
-  %v200 = icmp slt i64 %v199, %v63
-  br i1 %v200, label %"loop.1", label %"done.1"
+  %v201 = add i64 %v67, 1
+  %v202 = icmp slt i64 %v201, %v65
+  br i1 %v202, label %"loop.1", label %"done.1"
 done.3.else.if:
-  %v175 = mul i64 %v62, 8
-  %v176 = getelementptr i8, ptr %v21, i64 %v175
-  %v177 = getelementptr i64, ptr %v176, i64 0
-  %v178 = load i64, ptr %v177, align 8
-  %v179 = getelementptr i8, ptr %v15, i64 %v178
-  %v180 = getelementptr i8, ptr %v179, i64 %v75
-  store <16 x float> %v170, ptr %v180, align 1
-  %v181 = getelementptr i64, ptr %v176, i64 1
-  %v182 = load i64, ptr %v181, align 8
-  %v183 = getelementptr i8, ptr %v15, i64 %v182
-  %v184 = getelementptr i8, ptr %v183, i64 %v75
-  store <16 x float> %v171, ptr %v184, align 1
+  %v177 = mul i64 %v64, 8
+  %v178 = getelementptr i8, ptr %v21, i64 %v177
+  %v179 = getelementptr i64, ptr %v178, i64 0
+  %v180 = load i64, ptr %v179, align 8
+  %v181 = getelementptr i8, ptr %v15, i64 %v180
+  %v182 = getelementptr i8, ptr %v181, i64 %v77
+  store <16 x float> %v172, ptr %v182, align 1
+  %v183 = getelementptr i64, ptr %v178, i64 1
+  %v184 = load i64, ptr %v183, align 8
+  %v185 = getelementptr i8, ptr %v15, i64 %v184
+  %v186 = getelementptr i8, ptr %v185, i64 %v77
+  store <16 x float> %v173, ptr %v186, align 1
   br label %"done.3.else.endif"
 done.3.else.else:
-  %v185 = mul i64 %v62, 8
-  %v186 = getelementptr i8, ptr %v21, i64 %v185
-  %v187 = getelementptr i64, ptr %v186, i64 0
-  %v188 = load i64, ptr %v187, align 8
-  %v189 = getelementptr i8, ptr %v15, i64 %v188
-  %v190 = getelementptr i8, ptr %v189, i64 %v75
-  %v191 = load <16 x float>, ptr %v190, align 1
-  %v192 = fadd <16 x float> %v191, %v170
-  store <16 x float> %v192, ptr %v190, align 1
-  %v193 = getelementptr i64, ptr %v186, i64 1
-  %v194 = load i64, ptr %v193, align 8
-  %v195 = getelementptr i8, ptr %v15, i64 %v194
-  %v196 = getelementptr i8, ptr %v195, i64 %v75
-  %v197 = load <16 x float>, ptr %v196, align 1
-  %v198 = fadd <16 x float> %v197, %v171
-  store <16 x float> %v198, ptr %v196, align 1
+  %v187 = mul i64 %v64, 8
+  %v188 = getelementptr i8, ptr %v21, i64 %v187
+  %v189 = getelementptr i64, ptr %v188, i64 0
+  %v190 = load i64, ptr %v189, align 8
+  %v191 = getelementptr i8, ptr %v15, i64 %v190
+  %v192 = getelementptr i8, ptr %v191, i64 %v77
+  %v193 = load <16 x float>, ptr %v192, align 1
+  %v194 = fadd <16 x float> %v193, %v172
+  store <16 x float> %v194, ptr %v192, align 1
+  %v195 = getelementptr i64, ptr %v188, i64 1
+  %v196 = load i64, ptr %v195, align 8
+  %v197 = getelementptr i8, ptr %v15, i64 %v196
+  %v198 = getelementptr i8, ptr %v197, i64 %v77
+  %v199 = load <16 x float>, ptr %v198, align 1
+  %v200 = fadd <16 x float> %v199, %v173
+  store <16 x float> %v200, ptr %v198, align 1
   br label %"done.3.else.endif"
 done.3.else.endif:
   br label %"done.3.endif"
 done.1.if:
-  %v205 = sub i64 %v2, %v201
-  %v206 = icmp slt i64 0, %v205
-  br i1 %v206, label %"loop.4", label %"done.4"
+  %v207 = sub i64 %v2, %v203
+  %v208 = icmp slt i64 0, %v207
+  br i1 %v208, label %"loop.4", label %"done.4"
 done.1.endif:
-  %v319 = add i64 %v59, 1
-  %v320 = icmp slt i64 %v319, %v57
-  br i1 %v320, label %"loop", label %"done"
+  %v321 = add i64 %v61, 1
+  %v322 = icmp slt i64 %v321, %v59
+  br i1 %v322, label %"loop", label %"done"
 loop.4:
-  %v207 = phi i64 [0, %"done.1.if"], [%v317, %"done.6"]
-  %v208 = sub i64 %v205, %v207
-  %v209 = icmp slt i64 16, %v208
-  %v210 = select i1 %v209, i64 16, i64 %v208
-  %v211 = trunc i64 %v210 to i32
-  %v212 = insertelement <16 x i32> poison, i32 %v211, i32 0
-  %v213 = shufflevector <16 x i32> %v212, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v214 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v213
-  %v215 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v214)
-  %v216 = mul i64 %v207, 4
-  %v217 = getelementptr i8, ptr %v203, i64 %v216
-  %v218 = and i64 %v6, -4
-  %v219 = icmp slt i64 0, %v218
-  br i1 %v219, label %"loop.5", label %"done.5"
+  %v209 = phi i64 [0, %"done.1.if"], [%v319, %"done.6"]
+  %v210 = sub i64 %v207, %v209
+  %v211 = icmp slt i64 16, %v210
+  %v212 = select i1 %v211, i64 16, i64 %v210
+  %v213 = trunc i64 %v212 to i32
+  %v214 = insertelement <16 x i32> poison, i32 %v213, i32 0
+  %v215 = shufflevector <16 x i32> %v214, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v216 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v215
+  %v217 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v216)
+  %v218 = mul i64 %v209, 4
+  %v219 = getelementptr i8, ptr %v205, i64 %v218
+  %v220 = and i64 %v6, -4
+  %v221 = icmp slt i64 0, %v220
+  br i1 %v221, label %"loop.5", label %"done.5"
 done.4:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v201, i64 %v205, i64 %v62, i64 2)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v203, i64 %v207, i64 %v64, i64 2)
   br label %"done.1.endif"
 loop.5:
-  %v220 = phi i64 [0, %"loop.4"], [%v280, %"loop.5"]
-  %v221 = phi ptr [%v217, %"loop.4"], [%v279, %"loop.5"]
-  %v222 = phi ptr [%v61, %"loop.4"], [%v278, %"loop.5"]
-  %v223 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v272, %"loop.5"]
-  %v224 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v277, %"loop.5"]
-  %v225 = call ptr asm  "", "=r,0"(ptr %v221)
-  %v226 = call ptr asm  "", "=r,0"(ptr %v222)
-  %v227 = getelementptr i8, ptr %v225, i64 %v49
-  %v228 = call ptr asm  "", "=r,0"(ptr %v227)
-  call void @"llvm.prefetch.p0"(ptr %v228, i32 0, i32 3, i32 1)
-  %v229 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v225, i32 1, <16 x i1> %v215, <16 x float> zeroinitializer)
-  %v230 = load float, ptr %v226, align 1
-  %v231 = insertelement <16 x float> poison, float %v230, i32 0
-  %v232 = shufflevector <16 x float> %v231, <16 x float> poison, <16 x i32> zeroinitializer
-  %v233 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v229, <16 x float> %v232, <16 x float> %v223)
-  %v234 = getelementptr [1 x i8], ptr %v226, i64 %v53
-  %v235 = load float, ptr %v234, align 1
-  %v236 = insertelement <16 x float> poison, float %v235, i32 0
-  %v237 = shufflevector <16 x float> %v236, <16 x float> poison, <16 x i32> zeroinitializer
-  %v238 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v229, <16 x float> %v237, <16 x float> %v224)
-  %v239 = getelementptr i8, ptr %v226, i64 %v51
-  %v240 = getelementptr [1 x i8], ptr %v228, i64 %v46
-  call void @"llvm.prefetch.p0"(ptr %v240, i32 0, i32 3, i32 1)
-  %v241 = getelementptr [1 x i8], ptr %v225, i64 %v46
-  %v242 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v241, i32 1, <16 x i1> %v215, <16 x float> zeroinitializer)
-  %v243 = load float, ptr %v239, align 1
-  %v244 = insertelement <16 x float> poison, float %v243, i32 0
-  %v245 = shufflevector <16 x float> %v244, <16 x float> poison, <16 x i32> zeroinitializer
-  %v246 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v242, <16 x float> %v245, <16 x float> %v233)
-  %v247 = getelementptr [1 x i8], ptr %v239, i64 %v53
-  %v248 = load float, ptr %v247, align 1
-  %v249 = insertelement <16 x float> poison, float %v248, i32 0
-  %v250 = shufflevector <16 x float> %v249, <16 x float> poison, <16 x i32> zeroinitializer
-  %v251 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v242, <16 x float> %v250, <16 x float> %v238)
-  %v252 = getelementptr i8, ptr %v239, i64 %v51
-  %v253 = getelementptr [2 x i8], ptr %v228, i64 %v46
-  call void @"llvm.prefetch.p0"(ptr %v253, i32 0, i32 3, i32 1)
-  %v254 = getelementptr [2 x i8], ptr %v225, i64 %v46
-  %v255 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v254, i32 1, <16 x i1> %v215, <16 x float> zeroinitializer)
-  %v256 = load float, ptr %v252, align 1
-  %v257 = insertelement <16 x float> poison, float %v256, i32 0
-  %v258 = shufflevector <16 x float> %v257, <16 x float> poison, <16 x i32> zeroinitializer
-  %v259 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v255, <16 x float> %v258, <16 x float> %v246)
-  %v260 = getelementptr [1 x i8], ptr %v252, i64 %v53
-  %v261 = load float, ptr %v260, align 1
-  %v262 = insertelement <16 x float> poison, float %v261, i32 0
-  %v263 = shufflevector <16 x float> %v262, <16 x float> poison, <16 x i32> zeroinitializer
-  %v264 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v255, <16 x float> %v263, <16 x float> %v251)
-  %v265 = getelementptr i8, ptr %v252, i64 %v51
-  %v266 = getelementptr [1 x i8], ptr %v228, i64 %v47
-  call void @"llvm.prefetch.p0"(ptr %v266, i32 0, i32 3, i32 1)
-  %v267 = getelementptr [1 x i8], ptr %v225, i64 %v47
-  %v268 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v267, i32 1, <16 x i1> %v215, <16 x float> zeroinitializer)
-  %v269 = load float, ptr %v265, align 1
-  %v270 = insertelement <16 x float> poison, float %v269, i32 0
-  %v271 = shufflevector <16 x float> %v270, <16 x float> poison, <16 x i32> zeroinitializer
-  %v272 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v268, <16 x float> %v271, <16 x float> %v259)
-  %v273 = getelementptr [1 x i8], ptr %v265, i64 %v53
-  %v274 = load float, ptr %v273, align 1
-  %v275 = insertelement <16 x float> poison, float %v274, i32 0
-  %v276 = shufflevector <16 x float> %v275, <16 x float> poison, <16 x i32> zeroinitializer
-  %v277 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v268, <16 x float> %v276, <16 x float> %v264)
-  %v278 = getelementptr i8, ptr %v265, i64 %v51
-  %v279 = getelementptr [4 x i8], ptr %v225, i64 %v46
-  %v280 = add i64 %v220, 4
-  %v281 = icmp slt i64 %v280, %v218
-  br i1 %v281, label %"loop.5", label %"done.5"
+  %v222 = phi i64 [0, %"loop.4"], [%v282, %"loop.5"]
+  %v223 = phi ptr [%v219, %"loop.4"], [%v281, %"loop.5"]
+  %v224 = phi ptr [%v63, %"loop.4"], [%v280, %"loop.5"]
+  %v225 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
+  %v226 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v279, %"loop.5"]
+  %v227 = call ptr asm  "", "=r,0"(ptr %v223)
+  %v228 = call ptr asm  "", "=r,0"(ptr %v224)
+  %v229 = getelementptr i8, ptr %v227, i64 %v51
+  %v230 = call ptr asm  "", "=r,0"(ptr %v229)
+  call void @"llvm.prefetch.p0"(ptr %v230, i32 0, i32 3, i32 1)
+  %v231 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v227, i32 1, <16 x i1> %v217, <16 x float> zeroinitializer)
+  %v232 = load float, ptr %v228, align 1
+  %v233 = insertelement <16 x float> poison, float %v232, i32 0
+  %v234 = shufflevector <16 x float> %v233, <16 x float> poison, <16 x i32> zeroinitializer
+  %v235 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v231, <16 x float> %v234, <16 x float> %v225)
+  %v236 = getelementptr [1 x i8], ptr %v228, i64 %v55
+  %v237 = load float, ptr %v236, align 1
+  %v238 = insertelement <16 x float> poison, float %v237, i32 0
+  %v239 = shufflevector <16 x float> %v238, <16 x float> poison, <16 x i32> zeroinitializer
+  %v240 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v231, <16 x float> %v239, <16 x float> %v226)
+  %v241 = getelementptr i8, ptr %v228, i64 %v53
+  %v242 = getelementptr [1 x i8], ptr %v230, i64 %v46
+  call void @"llvm.prefetch.p0"(ptr %v242, i32 0, i32 3, i32 1)
+  %v243 = getelementptr [1 x i8], ptr %v227, i64 %v46
+  %v244 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v243, i32 1, <16 x i1> %v217, <16 x float> zeroinitializer)
+  %v245 = load float, ptr %v241, align 1
+  %v246 = insertelement <16 x float> poison, float %v245, i32 0
+  %v247 = shufflevector <16 x float> %v246, <16 x float> poison, <16 x i32> zeroinitializer
+  %v248 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v244, <16 x float> %v247, <16 x float> %v235)
+  %v249 = getelementptr [1 x i8], ptr %v241, i64 %v55
+  %v250 = load float, ptr %v249, align 1
+  %v251 = insertelement <16 x float> poison, float %v250, i32 0
+  %v252 = shufflevector <16 x float> %v251, <16 x float> poison, <16 x i32> zeroinitializer
+  %v253 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v244, <16 x float> %v252, <16 x float> %v240)
+  %v254 = getelementptr i8, ptr %v241, i64 %v53
+  %v255 = getelementptr [2 x i8], ptr %v230, i64 %v46
+  call void @"llvm.prefetch.p0"(ptr %v255, i32 0, i32 3, i32 1)
+  %v256 = getelementptr [2 x i8], ptr %v227, i64 %v46
+  %v257 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v256, i32 1, <16 x i1> %v217, <16 x float> zeroinitializer)
+  %v258 = load float, ptr %v254, align 1
+  %v259 = insertelement <16 x float> poison, float %v258, i32 0
+  %v260 = shufflevector <16 x float> %v259, <16 x float> poison, <16 x i32> zeroinitializer
+  %v261 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v257, <16 x float> %v260, <16 x float> %v248)
+  %v262 = getelementptr [1 x i8], ptr %v254, i64 %v55
+  %v263 = load float, ptr %v262, align 1
+  %v264 = insertelement <16 x float> poison, float %v263, i32 0
+  %v265 = shufflevector <16 x float> %v264, <16 x float> poison, <16 x i32> zeroinitializer
+  %v266 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v257, <16 x float> %v265, <16 x float> %v253)
+  %v267 = getelementptr i8, ptr %v254, i64 %v53
+  %v268 = getelementptr [1 x i8], ptr %v230, i64 %v47
+  call void @"llvm.prefetch.p0"(ptr %v268, i32 0, i32 3, i32 1)
+  %v269 = getelementptr [1 x i8], ptr %v227, i64 %v47
+  %v270 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v269, i32 1, <16 x i1> %v217, <16 x float> zeroinitializer)
+  %v271 = load float, ptr %v267, align 1
+  %v272 = insertelement <16 x float> poison, float %v271, i32 0
+  %v273 = shufflevector <16 x float> %v272, <16 x float> poison, <16 x i32> zeroinitializer
+  %v274 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v270, <16 x float> %v273, <16 x float> %v261)
+  %v275 = getelementptr [1 x i8], ptr %v267, i64 %v55
+  %v276 = load float, ptr %v275, align 1
+  %v277 = insertelement <16 x float> poison, float %v276, i32 0
+  %v278 = shufflevector <16 x float> %v277, <16 x float> poison, <16 x i32> zeroinitializer
+  %v279 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v270, <16 x float> %v278, <16 x float> %v266)
+  %v280 = getelementptr i8, ptr %v267, i64 %v53
+  %v281 = getelementptr [4 x i8], ptr %v227, i64 %v46
+  %v282 = add i64 %v222, 4
+  %v283 = icmp slt i64 %v282, %v220
+  br i1 %v283, label %"loop.5", label %"done.5"
 done.5:
-  %v282 = phi ptr [%v217, %"loop.4"], [%v279, %"loop.5"]
-  %v283 = phi ptr [%v61, %"loop.4"], [%v278, %"loop.5"]
-  %v284 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v272, %"loop.5"]
-  %v285 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v277, %"loop.5"]
-  %v286 = icmp slt i64 %v218, %v6
-  br i1 %v286, label %"loop.6", label %"done.6"
+  %v284 = phi ptr [%v219, %"loop.4"], [%v281, %"loop.5"]
+  %v285 = phi ptr [%v63, %"loop.4"], [%v280, %"loop.5"]
+  %v286 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v274, %"loop.5"]
+  %v287 = phi <16 x float> [splat (float              0x0), %"loop.4"], [%v279, %"loop.5"]
+  %v288 = icmp slt i64 %v220, %v6
+  br i1 %v288, label %"loop.6", label %"done.6"
 loop.6:
-  %v287 = phi i64 [%v218, %"done.5"], [%v308, %"loop.6"]
-  %v288 = phi ptr [%v282, %"done.5"], [%v307, %"loop.6"]
-  %v289 = phi ptr [%v283, %"done.5"], [%v306, %"loop.6"]
-  %v290 = phi <16 x float> [%v284, %"done.5"], [%v300, %"loop.6"]
-  %v291 = phi <16 x float> [%v285, %"done.5"], [%v305, %"loop.6"]
-  %v292 = call ptr asm  "", "=r,0"(ptr %v288)
-  %v293 = call ptr asm  "", "=r,0"(ptr %v289)
-  %v294 = getelementptr i8, ptr %v292, i64 %v49
-  %v295 = call ptr asm  "", "=r,0"(ptr %v294)
-  call void @"llvm.prefetch.p0"(ptr %v295, i32 0, i32 3, i32 1)
-  %v296 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v292, i32 1, <16 x i1> %v215, <16 x float> zeroinitializer)
-  %v297 = load float, ptr %v293, align 1
-  %v298 = insertelement <16 x float> poison, float %v297, i32 0
-  %v299 = shufflevector <16 x float> %v298, <16 x float> poison, <16 x i32> zeroinitializer
-  %v300 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v296, <16 x float> %v299, <16 x float> %v290)
-  %v301 = getelementptr [1 x i8], ptr %v293, i64 %v53
-  %v302 = load float, ptr %v301, align 1
-  %v303 = insertelement <16 x float> poison, float %v302, i32 0
-  %v304 = shufflevector <16 x float> %v303, <16 x float> poison, <16 x i32> zeroinitializer
-  %v305 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v296, <16 x float> %v304, <16 x float> %v291)
-  %v306 = getelementptr i8, ptr %v293, i64 %v51
-  %v307 = getelementptr [1 x i8], ptr %v292, i64 %v46
-  %v308 = add i64 %v287, 1
-  %v309 = icmp slt i64 %v308, %v6
-  br i1 %v309, label %"loop.6", label %"done.6"
+  %v289 = phi i64 [%v220, %"done.5"], [%v310, %"loop.6"]
+  %v290 = phi ptr [%v284, %"done.5"], [%v309, %"loop.6"]
+  %v291 = phi ptr [%v285, %"done.5"], [%v308, %"loop.6"]
+  %v292 = phi <16 x float> [%v286, %"done.5"], [%v302, %"loop.6"]
+  %v293 = phi <16 x float> [%v287, %"done.5"], [%v307, %"loop.6"]
+  %v294 = call ptr asm  "", "=r,0"(ptr %v290)
+  %v295 = call ptr asm  "", "=r,0"(ptr %v291)
+  %v296 = getelementptr i8, ptr %v294, i64 %v51
+  %v297 = call ptr asm  "", "=r,0"(ptr %v296)
+  call void @"llvm.prefetch.p0"(ptr %v297, i32 0, i32 3, i32 1)
+  %v298 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v294, i32 1, <16 x i1> %v217, <16 x float> zeroinitializer)
+  %v299 = load float, ptr %v295, align 1
+  %v300 = insertelement <16 x float> poison, float %v299, i32 0
+  %v301 = shufflevector <16 x float> %v300, <16 x float> poison, <16 x i32> zeroinitializer
+  %v302 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v298, <16 x float> %v301, <16 x float> %v292)
+  %v303 = getelementptr [1 x i8], ptr %v295, i64 %v55
+  %v304 = load float, ptr %v303, align 1
+  %v305 = insertelement <16 x float> poison, float %v304, i32 0
+  %v306 = shufflevector <16 x float> %v305, <16 x float> poison, <16 x i32> zeroinitializer
+  %v307 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v298, <16 x float> %v306, <16 x float> %v293)
+  %v308 = getelementptr i8, ptr %v295, i64 %v53
+  %v309 = getelementptr [1 x i8], ptr %v294, i64 %v46
+  %v310 = add i64 %v289, 1
+  %v311 = icmp slt i64 %v310, %v6
+  br i1 %v311, label %"loop.6", label %"done.6"
 done.6:
-  %v310 = phi ptr [%v282, %"done.5"], [%v307, %"loop.6"]
-  %v311 = phi ptr [%v283, %"done.5"], [%v306, %"loop.6"]
-  %v312 = phi <16 x float> [%v284, %"done.5"], [%v300, %"loop.6"]
-  %v313 = phi <16 x float> [%v285, %"done.5"], [%v305, %"loop.6"]
-  %v314 = mul i64 %v207, 4
-  %v315 = getelementptr i8, ptr %v36, i64 %v314
-  store <16 x float> %v312, ptr %v315, align 1
-  %v316 = getelementptr i8, ptr %v315, i64 64
-  store <16 x float> %v313, ptr %v316, align 1
-  %v317 = add i64 %v207, 16
-  %v318 = icmp slt i64 %v317, %v205
-  br i1 %v318, label %"loop.4", label %"done.4"
+  %v312 = phi ptr [%v284, %"done.5"], [%v309, %"loop.6"]
+  %v313 = phi ptr [%v285, %"done.5"], [%v308, %"loop.6"]
+  %v314 = phi <16 x float> [%v286, %"done.5"], [%v302, %"loop.6"]
+  %v315 = phi <16 x float> [%v287, %"done.5"], [%v307, %"loop.6"]
+  %v316 = mul i64 %v209, 4
+  %v317 = getelementptr i8, ptr %v36, i64 %v316
+  store <16 x float> %v314, ptr %v317, align 1
+  %v318 = getelementptr i8, ptr %v317, i64 64
+  store <16 x float> %v315, ptr %v318, align 1
+  %v319 = add i64 %v209, 16
+  %v320 = icmp slt i64 %v319, %v207
+  br i1 %v320, label %"loop.4", label %"done.4"
 loop.7:
-  %v325 = phi i64 [%v321, %"done"], [%v414, %"done.8.endif"]
-  %v326 = sub i64 %v4, %v325
-  %v327 = icmp slt i64 1, %v326
-  %v328 = select i1 %v327, i64 1, i64 %v326
-  %v329 = sub i64 %v325, %v321
-  %v330 = mul i64 %v329, %v53
-  %v331 = getelementptr i8, ptr %v323, i64 %v330
-  %v332 = sub i64 %v328, 1
-  %v333 = icmp slt i64 0, %v332
-  %v334 = select i1 %v333, i64 0, i64 %v332
-  %v335 = mul i64 %v334, %v53
-  %v336 = udiv i64 %v2, 16
-  %v337 = icmp slt i64 0, %v336
-  br i1 %v337, label %"loop.8", label %"done.8"
+  %v327 = phi i64 [%v323, %"done"], [%v420, %"done.8.endif"]
+  %v328 = sub i64 %v4, %v327
+  %v329 = icmp slt i64 1, %v328
+  %v330 = select i1 %v329, i64 1, i64 %v328
+  %v331 = sub i64 %v327, %v323
+  %v332 = mul i64 %v331, %v55
+  %v333 = getelementptr i8, ptr %v325, i64 %v332
+  %v334 = sub i64 %v330, 1
+  %v335 = icmp slt i64 0, %v334
+  %v336 = select i1 %v335, i64 0, i64 %v334
+  %v337 = mul i64 %v336, %v55
+  %v338 = udiv i64 %v2, 16
+  %v339 = icmp slt i64 0, %v338
+  br i1 %v339, label %"loop.8", label %"done.8"
 done.7:
   ret void
 loop.8:
-  %v338 = phi i64 [0, %"loop.7"], [%v375, %"done.9.endif"]
-  %v339 = mul i64 %v338, 64
-  %v340 = getelementptr i8, ptr %v40, i64 %v339
-  %v341 = mul i64 %v338, 16
-  %v342 = getelementptr i64, ptr %"descriptor", i64 13
-  %v343 = load ptr, ptr %v342, align 8
-  %v344 = getelementptr i64, ptr %"frame", i64 8
-  %v345 = load i64, ptr %v344, align 8
-  %v346 = add i64 %v345, %v341
-  %v347 = getelementptr i64, ptr %v343, i64 %v346
-  %v348 = load i64, ptr %v347, align 8
+  %v340 = phi i64 [0, %"loop.7"], [%v379, %"done.9.endif"]
+  %v341 = mul i64 %v340, 64
+  %v342 = getelementptr i8, ptr %v40, i64 %v341
+  %v343 = mul i64 %v340, 16
+  %v344 = getelementptr i64, ptr %"descriptor", i64 13
+  %v345 = load ptr, ptr %v344, align 8
+  %v346 = getelementptr i64, ptr %"frame", i64 8
+  %v347 = load i64, ptr %v346, align 8
+  %v348 = add i64 %v347, %v343
+  %v349 = getelementptr i64, ptr %v345, i64 %v348
+  %v350 = load i64, ptr %v349, align 8
   br label %"repeat"
 done.8:
-  %v377 = mul i64 %v336, 16
-  %v378 = mul i64 %v336, 64
-  %v379 = getelementptr i8, ptr %v40, i64 %v378
-  %v380 = icmp slt i64 %v377, %v2
-  br i1 %v380, label %"done.8.if", label %"done.8.endif"
+  %v381 = mul i64 %v338, 16
+  %v382 = mul i64 %v338, 64
+  %v383 = getelementptr i8, ptr %v40, i64 %v382
+  %v384 = icmp slt i64 %v381, %v2
+  br i1 %v384, label %"done.8.if", label %"done.8.endif"
 repeat:
-  %v349 = phi i64 [0, %"loop.8"], [%v363, %"repeat"]
-  %v350 = phi ptr [%v340, %"loop.8"], [%v362, %"repeat"]
-  %v351 = phi ptr [%v331, %"loop.8"], [%v361, %"repeat"]
-  %v352 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v360, %"repeat"]
-  %v353 = call ptr asm  "", "=r,0"(ptr %v350)
-  %v354 = call ptr asm  "", "=r,0"(ptr %v351)
-  %v355 = load <16 x float>, ptr %v353, align 1
-  %v356 = getelementptr i8, ptr %v354, i64 %v335
-  %v357 = load float, ptr %v356, align 1
-  %v358 = insertelement <16 x float> poison, float %v357, i32 0
-  %v359 = shufflevector <16 x float> %v358, <16 x float> poison, <16 x i32> zeroinitializer
-  %v360 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v355, <16 x float> %v359, <16 x float> %v352)
-  %v361 = getelementptr i8, ptr %v354, i64 %v51
-  %v362 = getelementptr [1 x i8], ptr %v353, i64 %v46
-  %v363 = add i64 %v349, 1
-  %v364 = icmp slt i64 %v363, %v6
-  br i1 %v364, label %"repeat", label %"done.9"
+  %v351 = phi i64 [0, %"loop.8"], [%v367, %"repeat"]
+  %v352 = phi ptr [%v342, %"loop.8"], [%v366, %"repeat"]
+  %v353 = phi ptr [%v333, %"loop.8"], [%v365, %"repeat"]
+  %v354 = phi <16 x float> [splat (float              0x0), %"loop.8"], [%v364, %"repeat"]
+  %v355 = call ptr asm  "", "=r,0"(ptr %v352)
+  %v356 = call ptr asm  "", "=r,0"(ptr %v353)
+  %v357 = getelementptr i8, ptr %v355, i64 %v51
+  %v358 = call ptr asm  "", "=r,0"(ptr %v357)
+  call void @"llvm.prefetch.p0"(ptr %v358, i32 0, i32 3, i32 1)
+  %v359 = load <16 x float>, ptr %v355, align 1
+  %v360 = getelementptr i8, ptr %v356, i64 %v337
+  %v361 = load float, ptr %v360, align 1
+  %v362 = insertelement <16 x float> poison, float %v361, i32 0
+  %v363 = shufflevector <16 x float> %v362, <16 x float> poison, <16 x i32> zeroinitializer
+  %v364 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v359, <16 x float> %v363, <16 x float> %v354)
+  %v365 = getelementptr i8, ptr %v356, i64 %v53
+  %v366 = getelementptr [1 x i8], ptr %v355, i64 %v46
+  %v367 = add i64 %v351, 1
+  %v368 = icmp slt i64 %v367, %v6
+  br i1 %v368, label %"repeat", label %"done.9"
 done.9:
-  %v365 = and i1 %v31, %v35
-  %v366 = or i1 %v34, %v365
-  %v367 = xor i1 %v31, -1
-  %v368 = or i1 %v366, %v367
-  br i1 %v368, label %"done.9.if", label %"done.9.else"
+  %v369 = and i1 %v31, %v35
+  %v370 = or i1 %v34, %v369
+  %v371 = xor i1 %v31, -1
+  %v372 = or i1 %v370, %v371
+  br i1 %v372, label %"done.9.if", label %"done.9.else"
 done.9.if:
-  store <16 x float> %v360, ptr %v36, align 1
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v341, i64 16, i64 %v325, i64 %v328)
+  store <16 x float> %v364, ptr %v36, align 1
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v343, i64 16, i64 %v327, i64 %v330)
   br label %"done.9.endif"
 done.9.else:
-  %v369 = mul i64 %v325, 8
-  %v370 = getelementptr i8, ptr %v21, i64 %v369
-  %v371 = getelementptr i64, ptr %v370, i64 0
-  %v372 = load i64, ptr %v371, align 8
-  %v373 = getelementptr i8, ptr %v15, i64 %v372
-  %v374 = getelementptr i8, ptr %v373, i64 %v348
-  store <16 x float> %v360, ptr %v374, align 1
+  %v373 = mul i64 %v327, 8
+  %v374 = getelementptr i8, ptr %v21, i64 %v373
+  %v375 = getelementptr i64, ptr %v374, i64 0
+  %v376 = load i64, ptr %v375, align 8
+  %v377 = getelementptr i8, ptr %v15, i64 %v376
+  %v378 = getelementptr i8, ptr %v377, i64 %v350
+  store <16 x float> %v364, ptr %v378, align 1
   br label %"done.9.endif"
 done.9.endif:
-  %v375 = add i64 %v338, 1
-  %v376 = icmp slt i64 %v375, %v336
-  br i1 %v376, label %"loop.8", label %"done.8"
+  %v379 = add i64 %v340, 1
+  %v380 = icmp slt i64 %v379, %v338
+  br i1 %v380, label %"loop.8", label %"done.8"
 done.8.if:
-  %v381 = sub i64 %v2, %v377
-  %v382 = icmp slt i64 0, %v381
-  br i1 %v382, label %"loop.9", label %"done.10"
+  %v385 = sub i64 %v2, %v381
+  %v386 = icmp slt i64 0, %v385
+  br i1 %v386, label %"loop.9", label %"done.10"
 done.8.endif:
-  %v414 = add i64 %v325, 1
-  %v415 = icmp slt i64 %v414, %v4
-  br i1 %v415, label %"loop.7", label %"done.7"
+  %v420 = add i64 %v327, 1
+  %v421 = icmp slt i64 %v420, %v4
+  br i1 %v421, label %"loop.7", label %"done.7"
 loop.9:
-  %v383 = phi i64 [0, %"done.8.if"], [%v412, %"done.11"]
-  %v384 = sub i64 %v381, %v383
-  %v385 = icmp slt i64 16, %v384
-  %v386 = select i1 %v385, i64 16, i64 %v384
-  %v387 = trunc i64 %v386 to i32
-  %v388 = insertelement <16 x i32> poison, i32 %v387, i32 0
-  %v389 = shufflevector <16 x i32> %v388, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v390 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v389
-  %v391 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v390)
-  %v392 = mul i64 %v383, 4
-  %v393 = getelementptr i8, ptr %v379, i64 %v392
+  %v387 = phi i64 [0, %"done.8.if"], [%v418, %"done.11"]
+  %v388 = sub i64 %v385, %v387
+  %v389 = icmp slt i64 16, %v388
+  %v390 = select i1 %v389, i64 16, i64 %v388
+  %v391 = trunc i64 %v390 to i32
+  %v392 = insertelement <16 x i32> poison, i32 %v391, i32 0
+  %v393 = shufflevector <16 x i32> %v392, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v394 = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v393
+  %v395 = call <16 x i1> asm  "", "=k,0"(<16 x i1> %v394)
+  %v396 = mul i64 %v387, 4
+  %v397 = getelementptr i8, ptr %v383, i64 %v396
   br label %"repeat.1"
 done.10:
-  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v377, i64 %v381, i64 %v325, i64 %v328)
+  call void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %v36, i64 %v381, i64 %v385, i64 %v327, i64 %v330)
   br label %"done.8.endif"
 repeat.1:
-  %v394 = phi i64 [0, %"loop.9"], [%v408, %"repeat.1"]
-  %v395 = phi ptr [%v393, %"loop.9"], [%v407, %"repeat.1"]
-  %v396 = phi ptr [%v331, %"loop.9"], [%v406, %"repeat.1"]
-  %v397 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v405, %"repeat.1"]
-  %v398 = call ptr asm  "", "=r,0"(ptr %v395)
-  %v399 = call ptr asm  "", "=r,0"(ptr %v396)
-  %v400 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v398, i32 1, <16 x i1> %v391, <16 x float> zeroinitializer)
-  %v401 = getelementptr i8, ptr %v399, i64 %v335
-  %v402 = load float, ptr %v401, align 1
-  %v403 = insertelement <16 x float> poison, float %v402, i32 0
-  %v404 = shufflevector <16 x float> %v403, <16 x float> poison, <16 x i32> zeroinitializer
-  %v405 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v400, <16 x float> %v404, <16 x float> %v397)
-  %v406 = getelementptr i8, ptr %v399, i64 %v51
-  %v407 = getelementptr [1 x i8], ptr %v398, i64 %v46
-  %v408 = add i64 %v394, 1
-  %v409 = icmp slt i64 %v408, %v6
-  br i1 %v409, label %"repeat.1", label %"done.11"
+  %v398 = phi i64 [0, %"loop.9"], [%v414, %"repeat.1"]
+  %v399 = phi ptr [%v397, %"loop.9"], [%v413, %"repeat.1"]
+  %v400 = phi ptr [%v333, %"loop.9"], [%v412, %"repeat.1"]
+  %v401 = phi <16 x float> [splat (float              0x0), %"loop.9"], [%v411, %"repeat.1"]
+  %v402 = call ptr asm  "", "=r,0"(ptr %v399)
+  %v403 = call ptr asm  "", "=r,0"(ptr %v400)
+  %v404 = getelementptr i8, ptr %v402, i64 %v51
+  %v405 = call ptr asm  "", "=r,0"(ptr %v404)
+  call void @"llvm.prefetch.p0"(ptr %v405, i32 0, i32 3, i32 1)
+  %v406 = call <16 x float> @"llvm.masked.load.v16f32.p0"(ptr %v402, i32 1, <16 x i1> %v395, <16 x float> zeroinitializer)
+  %v407 = getelementptr i8, ptr %v403, i64 %v337
+  %v408 = load float, ptr %v407, align 1
+  %v409 = insertelement <16 x float> poison, float %v408, i32 0
+  %v410 = shufflevector <16 x float> %v409, <16 x float> poison, <16 x i32> zeroinitializer
+  %v411 = call <16 x float> @"llvm.fma.v16f32"(<16 x float> %v406, <16 x float> %v410, <16 x float> %v401)
+  %v412 = getelementptr i8, ptr %v403, i64 %v53
+  %v413 = getelementptr [1 x i8], ptr %v402, i64 %v46
+  %v414 = add i64 %v398, 1
+  %v415 = icmp slt i64 %v414, %v6
+  br i1 %v415, label %"repeat.1", label %"done.11"
 done.11:
-  %v410 = mul i64 %v383, 4
-  %v411 = getelementptr i8, ptr %v36, i64 %v410
-  store <16 x float> %v405, ptr %v411, align 1
-  %v412 = add i64 %v383, 16
-  %v413 = icmp slt i64 %v412, %v381
-  br i1 %v413, label %"loop.9", label %"done.10"
+  %v416 = mul i64 %v387, 4
+  %v417 = getelementptr i8, ptr %v36, i64 %v416
+  store <16 x float> %v411, ptr %v417, align 1
+  %v418 = add i64 %v387, 16
+  %v419 = icmp slt i64 %v418, %v385
+  br i1 %v419, label %"loop.9", label %"done.10"
 }
 
 define internal void @"gemm_float32_1x2_direct_direct_columns_flush"(ptr %"descriptor", ptr %"frame", ptr %".3", i64 %".4", i64 %".5", i64 %".6", i64 %".7")
