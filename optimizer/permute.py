@@ -275,13 +275,14 @@ def _channels(
     op: TensorOp, sides: tuple[Axis, Axis], runs: tuple[int, int], target: Target
 ) -> CopyKernel | None:
     """The kernel for tiles of a few columns that lie beside one another in the source, or of a few
-    rows that do so in the target; None where they do not."""
+    rows that do so in the target; None where they do not, or are lines: those are squares."""
     size = element(op.dtype).size
     if size > WORD_BYTES or _conjugates(op):
         return None
     for joins, run, other, tensor in ((False, *runs, IN), (True, *runs[::-1], OUT)):
         positions = sides[0 if joins else 1].dimensions[-1]
-        beside = 1 < run <= MOST and positions.strides[tensor] == run
+        few = 1 < run <= MOST and run * size < LINE
+        beside = few and positions.strides[tensor] == run
         vector = next((n for n in (target.picks(size), SEGMENT) if n <= other * size), 0)
         if beside and vector:
             return CopyKernel(

@@ -125,6 +125,8 @@ def test_channels_go_by_way_of_the_stage(dtype: str, threads: int) -> None:
         for _, step in schedule.steps():
             if isinstance(step, Call) and isinstance(step.kernel, CopyKernel):
                 kernels[step.kernel.channels > 0, step.kernel.joins] += 1
+                # Lines are taken apart as squares.
+                assert step.kernel.channels * kind.itemsize < LINE
         expected = memory.view(np.uint8).copy()
         place = slice(first * kind.itemsize, (first + source.size) * kind.itemsize)
         expected[place] = np.ascontiguousarray(permuted).view(np.uint8).ravel()
