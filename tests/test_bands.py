@@ -44,11 +44,21 @@ needs_shifts = pytest.mark.skipif(
 def test_which_copies_have_bands(shape: tuple[int, ...], axes: tuple[int, ...], mode: str) -> None:
     source = np.arange(prod(shape), dtype=np.float32).reshape(shape)
     out = np.zeros([shape[axis] for axis in axes], np.float32)
-    schedule = permute(operation(source.transpose(axes), out, "float32"), SMALL, 1)
+    machine = SMALL._replace(l1=32 << 10)
+    schedule = permute(operation(source.transpose(axes), out, "float32"), machine, 1)
     schedule.verify()
     assert modes_of(schedule) == {mode}
     execute(schedule, [source, out], 1)
     np.testing.assert_array_equal(out, source.transpose(axes))
+
+
+@needs_shifts
+@pytest.mark.parametrize(("l1", "mode"), [(32 << 10, "lines"), (48 << 10, "staged")])
+def test_columns_over_dimensions_collide_where_l1_has_room_for_a_stage(l1: int, mode: str) -> None:
+    source = np.zeros((40, 32, 9, 8), np.float32)
+    out = np.zeros((8, 9, 32, 40), np.float32)
+    op = operation(source.transpose(3, 2, 1, 0), out, "float32")
+    assert modes_of(permute(op, SMALL._replace(l1=l1), 1)) == {mode}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
