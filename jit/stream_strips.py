@@ -33,10 +33,17 @@ class Strips(JoinedSteps):
         return self.element.is_float and not self.element.half and not self.form.gathers
 
     @property
+    def _converts(self) -> bool:
+        """Whether a half type takes few instructions to convert."""
+        half = self.element.half
+        return bool(half) and (half != "float16" or self.code.target.half) and not self.form.gathers
+
+    @property
     def _in_turns(self) -> bool:
         """Whether sums down narrow rows have several totals, added to in turn: also integers."""
         kind = self.element
-        return self._fast or (kind.kind in "iu" and kind.part >= 4 and not self.form.gathers)
+        whole = kind.kind in "iu" and kind.part >= 4 and not self.form.gathers
+        return self._fast or whole
 
     @property
     def _asks(self) -> bool:

@@ -36,6 +36,13 @@ class Sums(Strips):
     """Reductions and products that sum, over either axis."""
 
     def _sum_over_y(self) -> None:
+        if self._converts:
+            with self.code.either(self.code.less(self.x, self.lanes.width + 1)) as (narrow, wide):
+                with narrow:
+                    self._sum_down(1, _CHAINS)
+                with wide:
+                    self._sum_down(self.vectors(_STRIP), 1)
+            return
         if self.form.width or not self._fast or not self._asks:
             self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
             return
@@ -96,7 +103,7 @@ class Sums(Strips):
 
     def _together(self, most: int) -> int:
         """How many rows are summed down at a time, each into totals of its own: at most so many."""
-        if not self._in_turns:
+        if not (self._in_turns or self._converts):
             return 1
         return max(self.vectors(most), min(most, self.code.target.registers // 4))
 
@@ -158,7 +165,7 @@ class Sums(Strips):
     @property
     def _rows(self) -> int:
         """How many rows are summed together."""
-        return ROWS if self._fast and not self.form.in_turn else 1
+        return ROWS if (self._fast or self._converts) and not self.form.in_turn else 1
 
     @property
     def _chains(self) -> int:
