@@ -39,11 +39,11 @@ class Strips(JoinedSteps):
         return bool(half) and (half != "float16" or self.code.target.half) and not self.form.gathers
 
     @property
-    def _in_turns(self) -> bool:
-        """Whether sums down narrow rows have several totals, added to in turn: also integers."""
+    def _adds_apart(self) -> bool:
+        """Whether sums down rows of less than a vector have several totals, each for every so
+        many-th row: also those of integers."""
         kind = self.element
-        whole = kind.kind in "iu" and kind.part >= 4 and not self.form.gathers
-        return self._fast or whole
+        return self._fast or (kind.kind in "iu" and kind.part >= 4 and not self.form.gathers)
 
     @property
     def _asks(self) -> bool:
@@ -79,7 +79,7 @@ class Strips(JoinedSteps):
                 yield Strip(x, lanes, [None] * vectors)
         else:
             whole = code.int(0)
-        if tail > 1 and self._in_turns:
+        if tail > 1 and self._adds_apart:
             narrow = code.less(code.sub(length, whole), lanes.width + 1)
             wide = code.builder.select(narrow, whole, length)
             with code.loop(wide, start=whole, step=tail * lanes.width) as x:

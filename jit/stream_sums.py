@@ -37,6 +37,7 @@ class Sums(Strips):
 
     def _sum_over_y(self) -> None:
         if self._converts:
+            # Wider rows keep strips of several vectors: calls of half types go down all rows.
             with self.code.either(self.code.less(self.x, self.lanes.width + 1)) as (narrow, wide):
                 with narrow:
                     self._sum_down(1, _CHAINS)
@@ -103,7 +104,7 @@ class Sums(Strips):
 
     def _together(self, most: int) -> int:
         """How many rows are summed down at a time, each into totals of its own: at most so many."""
-        if not (self._in_turns or self._converts):
+        if not (self._adds_apart or self._converts):
             return 1
         return max(self.vectors(most), min(most, self.code.target.registers // 4))
 

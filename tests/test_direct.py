@@ -227,18 +227,9 @@ def test_rows_that_stream_past_are_asked_for_along(n: int, monkeypatch: pytest.M
         Dimension(DimType.N, n, (0, k, m)),
         Dimension(DimType.K, k, (m, 1, 0)),
     )
-    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 20)
-    schedule = optimise(op, machine, 1, Choice(regime="nest"))
-    (kernel,) = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
-    assert isinstance(kernel, GemmKernel) and kernel.along and "along" in kernel.name
-    rng = np.random.default_rng(n)
-    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
-    a, b = buffers[0].reshape(k, m), buffers[1].reshape(n, k)
-    asked = Asked(buffers[0])
-    monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
-    asked.execute(schedule, buffers)
-    np.testing.assert_array_equal(buffers[2].reshape(n, m), b @ a)
-    assert asked.lines[:-1].mean() > 0.9 and not asked.lines[:8].any()
+    kernel, lines = asked_of_in0(op, 1 << 20, monkeypatch)
+    assert kernel.along and "along" in kernel.name
+    assert lines.mean() > 0.9 and not lines[:8].any()
 
 
 @pytest.mark.parametrize("m", [4, 8, 16])
@@ -251,18 +242,34 @@ def test_short_rows_are_asked_for(n: int, m: int, monkeypatch: pytest.MonkeyPatc
         Dimension(DimType.N, n, (0, 1, m)),
         Dimension(DimType.K, k, (m, n, 0)),
     )
-    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=1 << 15)
+    kernel, lines = asked_of_in0(op, 1 << 15, monkeypatch)
+    assert kernel.a == "direct" and not kernel.along
+    assert lines[16:].all() and not lines[:8].any()
+
+
+def asked_of_in0(
+    op: TensorOp, l3: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[GemmKernel, np.ndarray]:
+    """The kernel that reads a product's operands where they lie, and for each line of in0 whether
+    it asks for it; the product is to be right."""
+    machine = Machine(host_machine().target, l1=8 << 10, l2=24 << 10, l3=l3)
     schedule = optimise(op, machine, 1, Choice(regime="nest"))
     (kernel,) = {step.kernel for _, step in schedule.steps() if isinstance(step, Call)}
-    assert isinstance(kernel, GemmKernel) and kernel.a == "direct" and not kernel.along
-    rng = np.random.default_rng(n)
-    buffers = [aligned(rng.integers(-4, 5, size)) for size in (m * k, n * k, m * n)]
-    a, b = buffers[0].reshape(k, m), buffers[1].reshape(k, n)
+    assert isinstance(kernel, GemmKernel)
+    rng = np.random.default_rng(1)
+    buffers = [aligned(rng.integers(-4, 5, op.reached(tensor))) for tensor in range(3)]
     asked = Asked(buffers[0])
     monkeypatch.setattr(Code, "prefetch", lambda code, *to, **_: asked.ask(code, *to, near=False))
     asked.execute(schedule, buffers)
-    np.testing.assert_array_equal(buffers[2].reshape(n, m), b.T @ a)
-    assert asked.lines[16:-1].all() and not asked.lines[:8].any()
+    a, b, out = (
+        np.lib.stride_tricks.as_strided(
+            x, [d.size for d in op.dimensions], [4 * d.strides[tensor] for d in op.dimensions]
+        )
+        for tensor, x in enumerate(buffers)
+    )
+    k = next(i for i, d in enumerate(op.dimensions) if d.type == DimType.K)
+    np.testing.assert_array_equal(out.take(0, axis=k), np.sum(a * b, axis=k))
+    return kernel, asked.lines[:-1]
 
 
 @pytest.mark.parametrize("shift", [0, 4, 15])

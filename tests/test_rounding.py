@@ -141,3 +141,18 @@ def test_batches_of_small_half_products_run_in_float32(name: str, spec: str) -> 
         given = np.ones([sizes[x] for x in out], dtype)
         tensorop.einsum(spec, a, b, out=given, alpha=2, beta=3, threads=1)
         np.testing.assert_array_equal(given, (2 * exact + 3).astype(dtype))
+
+
+@pytest.mark.usefixtures("usual_machine")
+def test_what_runs_in_float32_is_cast_as_it_lies_and_piece_by_piece() -> None:
+    """The largest operand never as a whole; nor any against the order of its elements."""
+    spec, b, s, t = "bs,bt->st", 200_000, 90, 8
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-1, 2, (b, n)).astype(np.float16) for n in (s, t))
+    plan = tensorop.compile(spec, x, y, threads=1)
+    text = plan.explain()
+    assert "in float32" in text and "stream_copy_float16_float32_unit_unit" in text
+    assert "strided" not in text
+    casts = text.split("cast in float32")[1:]
+    assert max(int(part.split("strides in elements")[1].split()[1]) for part in casts) < b * s // 2
+    np.testing.assert_array_equal(plan(x, y), (x.T.astype(np.float64) @ y).astype(np.float16))

@@ -4,6 +4,7 @@ the machine can run, with all operands between guard pages."""
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tensorop.jit.lines import LINE
 from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import JOINED
 from tensorop.jit.stream_loops import generate
-from tensorop.jit.target import Target
+from tensorop.jit.target import Target, current_target
 from tests.stream_calls import COMPLEX, DTYPES, TARGETS, Case
 
 on_targets = pytest.mark.parametrize("target", TARGETS)
@@ -137,6 +138,24 @@ def test_rows_summed_in_turn(target: Target, dtype: str) -> None:
         assert case.kernel.in_turn and "in_turn" in case.kernel.name
         case.check(target)
     assert not stream_kernel("sum", dtype, in_turn=True, outer_reduced=True).in_turn
+
+
+def test_totals_apart() -> None:
+    """Sums down rows of less than a vector, and of several rows, have more totals than those of
+    bytes, which have neither; of complex numbers from memory eight rows are two totals each."""
+
+    def totals(dtype: str, **form: Any) -> int:
+        text = str(generate(stream_kernel("sum", dtype, **form), current_target()))
+        return text.count("= phi <")
+
+    quick = ["float32", "int32", "uint64", "bfloat16"] + ["float16"] * current_target().half
+    for dtype in quick:
+        assert totals(dtype, outer_reduced=True) > totals("int8", outer_reduced=True), dtype
+    for dtype in quick[-1:]:
+        assert totals(dtype, out="reduced") > totals(dtype, out="reduced", in_turn=True)
+    if current_target().registers >= 32:
+        down = {"outer_reduced": True, "asks0": True}
+        assert totals("complex64", **down) > 1.5 * totals("float32", **down)
 
 
 def test_what_is_not_wide() -> None:
