@@ -23,6 +23,10 @@ _NEAR_L3 = {"AuthenticAMD"}
 # Families of cores that are quicker through long rows if every line is asked for: Zen 5, 1.3 times.
 # Zen 4 takes 1.2 (memory) to 1.4 (L3) times as long so.
 _ASKS_IN_ROWS = {("AuthenticAMD", "26")}
+# The L3 of a server is that of all its cores, and a guest sees the whole of it: on Granite Rapids,
+# of 480 MB, two of some hundred cores read 32 MB as fast as 8, and 128 MB as slowly as a gigabyte.
+_KEPT = 64 << 20
+NEVER = 1 << 60  # bytes of a cache that nothing leaves
 _UNITS = {"": 0, "K": 10, "M": 20}  # powers of two
 _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 
@@ -30,7 +34,8 @@ _TYPICAL = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 class Machine(NamedTuple):
     """What the passes know of the host.
 
-    l1, l2, l3: cache sizes in bytes; the first two belong to one core. streams: how many rows, each
+    l1, l2, l3: cache sizes in bytes; the first two belong to one core. kept: of how much, at most,
+    L3 keeps what is stored there until it is read, if many share it. streams: how many rows, each
     read on and on, the hardware asks ahead in at a time. near_l3: L3 holds what L2 drops, close to
     few cores, so that what is stored there is soon read or stored again. asks_in_rows: kernels had
     better ask for what comes next in long rows, too, which the hardware follows by itself. down:
@@ -45,6 +50,7 @@ class Machine(NamedTuple):
     near_l3: bool = False
     asks_in_rows: bool = False
     down: int = STREAMS
+    kept: int = NEVER
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
@@ -72,6 +78,7 @@ def host_machine() -> Machine:
         near_l3=vendor in _NEAR_L3,
         asks_in_rows=(vendor, family) in _ASKS_IN_ROWS,
         down=_DOWN.get((vendor, family), streams),
+        kept=NEVER if vendor in _NEAR_L3 else _KEPT,
     )
 
 

@@ -84,8 +84,8 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
 
 
 def _is_huge(op: TensorOp, machine: Machine) -> bool:
-    """Whether source and target together are more than the last cache holds."""
-    return _bytes(op) > machine.l3 // 2
+    """Whether source and target together are more than the last cache keeps."""
+    return _bytes(op) > min(machine.l3, machine.kept) // 2
 
 
 def _goes_past_caches(op: TensorOp, machine: Machine) -> bool:

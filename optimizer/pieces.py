@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, gcd
 
-from tensorop.ir import DimType, TensorOp
+from tensorop.ir import DimType, Primitive, TensorOp
 from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.cost import PAST
-from tensorop.optimizer.machine import Machine
+from tensorop.optimizer.machine import NEVER, Machine
 from tensorop.optimizer.past import leaves_caches
-from tensorop.optimizer.realign import cycles, realign
+from tensorop.optimizer.realign import Realigned, cycles, realign
 from tensorop.optimizer.transfer import (
     L3,
     LINE_CYCLES,
@@ -30,6 +30,7 @@ from tensorop.optimizer.transfer import (
     all_bytes,
     bytes_of,
     level_of,
+    outgrows_l3,
     transfer,
 )
 from tensorop.tuples import NamedTuple
@@ -38,8 +39,11 @@ from tensorop.tuples import NamedTuple
 # where long pieces count for more than that L3 keeps some of it.
 PARTS = {L3: 4, MEMORY: 1}
 WORTH = 0.9  # of the estimate one after the other, that pieces must stay under
+# The same where the first of two is a copy: it is read again and again, and its estimate as a whole
+# is too low.
+COPY_PARTS, COPY_WORTH = 4, 1.0
 BEGUN = 400.0  # cycles to begin a piece
-NEVER = 1 << 60  # bytes of a cache that nothing leaves
+BEGINS = 2  # lines of a row from memory that are waited for
 
 
 class Pair(NamedTuple):
@@ -117,15 +121,28 @@ class Pieces(NamedTuple):
         return f"{pieces}, {kept}; threads divide {threads}. {estimate}"
 
 
+def copied(parts: Realigned) -> Pair:
+    """The copy of the only tensor that is held in another order, an input, and what reads it."""
+    (tensor,) = parts.orders
+    dims = parts.op.dimensions
+    if len({d.name for d in dims}) < len(dims):  # an explicit operation need not name them
+        named = [d._replace(name=f"dimension {i}") for i, d in enumerate(dims)]
+        parts = parts._replace(op=parts.op.with_dimensions(tuple(named)))
+    return Pair(parts.copy(tensor), parts.main(), tensor)
+
+
 def in_pieces(pair: Pair, machine: Machine) -> Pieces | None:
     """How a pair had better run piece by piece, if it had."""
-    if pair.between <= machine.l2 or not pair.is_whole:
+    copies = pair.first.main == Primitive.COPY
+    fits = machine.l2 // 2 if copies else machine.l2
+    if pair.between <= fits or not pair.is_whole:
         return None
     apart = sum([_cycles(op, machine) for op in pair[:2]])
     names = [d.name for d in pair.first.dimensions if d.strides[pair.first.out] and d.size > 1]
     found = [pieces for name in names if (pieces := _along(pair, name, machine, apart))]
+    worth = COPY_WORTH if copies else WORTH
     best = min(found, key=lambda pieces: pieces.cycles, default=None)
-    return best if best is not None and best.cycles < WORTH * apart else None
+    return best if best is not None and best.cycles < worth * apart else None
 
 
 def _cycles(op: TensorOp, machine: Machine) -> float:
@@ -145,12 +162,17 @@ def _along(pair: Pair, name: str, machine: Machine, apart: float) -> Pieces | No
     if number < 2:
         return None
     sums, piece = cut.type == DimType.K, pair.cut(name, block)
+    if pair.first.main == Primitive.COPY and piece.between > machine.l2:
+        return None
     rest = pair.cut(name, left) if left else None
     moves = tuple([block * _step(op, t, name) for op, t in pair.others])
     pieces = cut.size / block
     # Nothing is stored past the caches that later pieces add to, or that begins within a line.
     whole = moves[-1] != 0 and moves[-1] % LINE == 0
-    far = machine._replace(l3=int(machine.l3 / pieces) if whole else NEVER)
+    far = machine._replace(l3=NEVER, kept=NEVER)
+    if whole:
+        l3, kept = machine.l3 / pieces, machine.kept / pieces
+        far = machine._replace(l3=int(l3), kept=int(kept))
     price = pieces * (BEGUN + sum([cycles(_without_ones(op), machine) for op in piece[:2]]))
     price += _further(pair, piece, pieces, moves, machine)
     return Pieces(name, piece, number, rest, moves, sums, far, price, apart)
@@ -162,7 +184,8 @@ def _block(pair: Pair, name: str, machine: Machine) -> int:
     first, second = pair.first, pair.second
     (size,) = [d.size for d in first.dimensions if d.name == name]
     level = max(L3, *[level_of(all_bytes(op), machine) for op in pair[:2]])
-    most = max(1, machine.l2 // PARTS[level] * size // pair.between)
+    parts = COPY_PARTS if first.main == Primitive.COPY else PARTS[level]
+    most = max(1, machine.l2 // parts * size // pair.between)
     block = ceil(size / ceil(size / most))
     written = _step(first, first.out, name), _step(second, second.out, name)
     unit = max(LINE // gcd(LINE, step) for step in written)
@@ -193,6 +216,9 @@ def _further(
             # Where others lie between the rows of a piece, the hardware has to find each of these.
             size = bytes_of(op, t)
             if abs(moved) < PAGE and abs(moved) * pieces < size:
-                lines = min(UNNOTICED, ceil(abs(moved) / LINE))
-                total += size / abs(moved) * lines * LINE_CYCLES[level_of(all_bytes(op), machine)]
+                leaves = outgrows_l3(op, machine)
+                unnoticed = UNNOTICED if written or not leaves else BEGINS
+                level = MEMORY if leaves else level_of(all_bytes(op), machine)
+                lines = min(unnoticed, ceil(abs(moved) / LINE))
+                total += size / abs(moved) * lines * LINE_CYCLES[level]
     return total

@@ -164,14 +164,22 @@ class Realigned(NamedTuple):
     def links(self, machine: Machine) -> bool:
         """Whether all of it is a single plan (`tensorop/linked.py`): an operation that is a single
         schedule, in one piece, with temporaries that are kept from call to call."""
-        op = self.op
-        if len(op.tensors) != 3:
-            return False
-        touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
-        if touched or element(op.dtype).half or len(self.orders) > MOST_LINKED or self.held > KEPT:
+        if not (self._is_single and 0 < len(self.orders) <= MOST_LINKED and self.held <= KEPT):
             return False
         along, block = self.block(machine)
-        return block >= op.dimensions[along].size
+        return block >= self.op.dimensions[along].size
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether it may run piece by piece in a single plan (`tensorop/pieced.py`)."""
+        return self._is_single and len(self.orders) == 1 and self.op.out not in self.orders
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether the operation itself is a single schedule."""
+        op = self.op
+        touched = op.first_touch != Primitive.NONE or op.last_touch != Primitive.NONE
+        return len(op.tensors) == 3 and not touched and not element(op.dtype).half
 
     @property
     def held(self) -> int:

@@ -40,7 +40,7 @@ def all_bytes(op: TensorOp) -> int:
 
 def outgrows_l3(op: TensorOp, machine: Machine) -> bool:
     """Whether most of what it touches is gone from the caches before it is touched again."""
-    return all_bytes(op) > machine.l3 * 3 // 4
+    return all_bytes(op) > min(machine.l3, machine.kept) * 3 // 4
 
 
 def sharers(op: TensorOp, threads: int) -> int:

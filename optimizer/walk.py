@@ -48,16 +48,16 @@ def width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
 def asked(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> list[bool]:
     """Which inputs are asked for: large ones where all is more than the caches hold. For sums along
     X, of which a vector is no more than a load and an addition, and for short rows, also those that
-    only L3 holds. Where the hardware follows long rows by itself, only these are: others, in L3.
-    Where that is near, even asking for these costs more than it saves (on a Zen 4, 70 random
-    contractions take 0.91 of the time without it), but for rows of some lines which are multiplied
-    by what stays nearer."""
+    only L3 holds. Where the hardware follows long rows by itself, only these are: others, in L3, or
+    in memory if L3 is far. Where it is near, even asking for these costs more than it saves (on
+    a Zen 4, 70 random contractions take 0.91 of the time without it), but for rows of some lines
+    which are multiplied by what stays nearer."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
     row, level = x.size * element(op.dtype).size, level_of(sum(held), machine)
     large = [each > machine.l2 for each in held[:-1]]
     far = row <= STRIP or x.type == DimType.K or level == MEMORY
     if not machine.asks_in_rows:
-        far &= row <= LONG_ROWS and level < MEMORY
+        far &= row <= LONG_ROWS and (level < MEMORY or not machine.near_l3)
         if machine.near_l3:
             _, alone = _end_to_end(op, x, y, machine)
             beside = large in ([True, False], [False, True])
@@ -69,14 +69,15 @@ def in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     """Whether rows that are summed lie end to end in memory: one after the other they are a single
     stream, which the hardware follows; it does not follow several that are near one another, unless
     all of them are a few lines. What all rows have in common has to stay in L1: where it comes from
-    L2 for every row, several rows at a time that share it are faster. So they are from L3, where
-    rows are long, share anything, or are asked for; and rows from memory that share anything and
-    are asked for, up to the length that the hardware takes to follow them."""
+    L2 for every row, several rows at a time that share it are faster. So they are from L3, and from
+    memory if L3 is far, where rows are long, share anything, or are asked for; and rows from memory
+    that share anything and are asked for, up to the length that the hardware takes to follow."""
     level, large = _end_to_end(op, x, y, machine)
     if x.type != DimType.K or not large:
         return False
     row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
-    if level < MEMORY and (row > LONG_ROWS or not alone or machine.asks_in_rows):
+    far = level < MEMORY or not machine.near_l3
+    if far and (row > LONG_ROWS or not alone or machine.asks_in_rows):
         return False
     if machine.asks_in_rows and not alone and row < LONG_ROWS // 2:
         return False
@@ -117,12 +118,13 @@ def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     """How many long rows sums go down along together. As many as are read ahead in: out, which each
     call goes along, is gone along fewer times. Those that begin alike in a page are in one
     another's way, and so are those of several inputs, unless all are asked for. But where rows lie
-    end to end, a single one is one stream: if L3 keeps little of them, and L1 has room for it and
-    out, that is faster."""
+    end to end, a single one is one stream: if an L3 that is near keeps little of them, and L1 has
+    room for it and out, that is faster."""
     size = element(op.dtype).size
     _, large = _end_to_end(op, x, y, machine)
     fits = 0 < x.size * size * large <= machine.l1 * 3 // 8
-    if fits and outgrows_l3(op, machine) and not machine.asks_in_rows:
+    follows = machine.near_l3 and not machine.asks_in_rows
+    if fits and follows and outgrows_l3(op, machine):
         return 1
     alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
     moving = sum(bool(y.stride(t)) and bool(x.stride(t)) for t in range(op.out))

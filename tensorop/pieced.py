@@ -1,5 +1,8 @@
 """Two steps of a contraction as a single plan, piece by piece (`optimizer/pieces.py`).
 
+They are two contractions, of which the second reads what the first has written, or one of which a
+tensor is held in another order, and the copy of that.
+
 What the first one leaves to the second is scratch of the plan. Threads divide the pieces among
 themselves, each with scratch of its own; where all pieces add to the same result, they divide the
 steps. With an alpha or a beta, which are for the second step only, the two run one after the other
@@ -20,8 +23,10 @@ from tensorop.jit.slots import Slot
 from tensorop.linked import InParts, chained, placed
 from tensorop.memory import vector
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.pieces import Pair, Pieces, in_pieces
+from tensorop.optimizer.normalise import normalised
+from tensorop.optimizer.pieces import Pair, Pieces, copied, in_pieces
 from tensorop.optimizer.pipeline import optimise
+from tensorop.optimizer.realign import Realigned
 from tensorop.runnable import Operand, Runnable
 from tensorop.schedule import Schedule
 
@@ -32,11 +37,19 @@ EACH = 2  # pieces for every thread, at least, where threads divide these
 
 
 class Pieced(InParts):
-    """A `Planner` of the second of two steps; the inputs of the first one come before its own."""
+    """A `Planner` of the second of two steps. sources: positions, among the operands, of the inputs
+    of the first one and of its own; by default in this order."""
 
-    def __init__(self, pair: Pair, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        pieces: Pieces,
+        apart: Callable[[], Runnable],
+        sources: Sequence[int] | None = None,
+    ) -> None:
         super().__init__(apart)
         self._pair, self._pieces = pair, pieces
+        self._sources = range(len(pieces.moves) - 1) if sources is None else sources
 
     @property
     def note(self) -> str:
@@ -56,7 +69,7 @@ class Pieced(InParts):
         slots = [*_INPUTS[: len(pieces.moves) - 1], Slot.OUT]
         moves = [(slot, move) for slot, move in zip(slots, pieces.moves, strict=True) if move]
         around = Around(pieces.number, tuple(moves), shares, pieces.sums, tuple(rest))
-        inputs = [*range(len(slots) - 1), NO_OPERAND, NO_OPERAND]
+        inputs = [*self._sources, NO_OPERAND, NO_OPERAND]
         operands = (inputs[0], inputs[1], len(slots) - 1, inputs[2])
         between = {_BETWEEN: pieces.piece.between}
         stage = chained(self._pair.second, parts, between, around)
@@ -96,6 +109,25 @@ class Pieced(InParts):
             )
             for op, seen, slots in steps
         ]
+
+
+class PiecedCopy(Pieced):
+    """A `Planner` of an operation of two inputs, one tensor of which is held in another order."""
+
+    def __init__(self, parts: Realigned, pieces: Pieces, apart: Callable[[], Runnable]) -> None:
+        pair = copied(parts)
+        sources = [1, 0] if pair.reads == 1 else [0, 1]
+        super().__init__(pair, pieces, apart, sources)
+        self._whole = parts
+
+    @property
+    def note(self) -> str:
+        """As `Planner.note`."""
+        return f"{self._whole.note}; {super().note}"
+
+    def of(self, op: TensorOp) -> PiecedCopy:
+        """As `Planner.of`."""
+        return PiecedCopy(self._whole._replace(op=normalised(op)), self._pieces, self._apart)
 
 
 def _summing(parts: list[Part], own: bool | None) -> list[Part]:

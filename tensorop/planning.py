@@ -26,11 +26,11 @@ from tensorop.optimizer.divide import Divided, cut, divide, is_large
 from tensorop.optimizer.groups import narrows
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
-from tensorop.optimizer.pieces import Pair, in_pieces
+from tensorop.optimizer.pieces import Pair, copied, in_pieces
 from tensorop.optimizer.pipeline import plan_stages
 from tensorop.optimizer.realign import Realigned, moved, realign
 from tensorop.optimizer.stand_in import stand_in
-from tensorop.pieced import Apart, Pieced
+from tensorop.pieced import Apart, Pieced, PiecedCopy
 from tensorop.rearranged import Rearranged
 from tensorop.runnable import Runnable
 from tensorop.schedule import Schedule
@@ -147,7 +147,7 @@ def planner_of(op: TensorOp, threads: int | None, plan_for: PlanFor) -> Planner:
     if linked is not None:
         return linked
     parts = _realigned(op)
-    return _linked(parts, threads, plan_for, MODEL) if parts.orders else Planned(op)
+    return _in_parts(parts, threads, plan_for, MODEL) or Planned(op)
 
 
 def pair_planner(
@@ -211,10 +211,10 @@ def _undivided(
     parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
     if not parts.orders:
         return _as_it_lies(op, threads, plan_for, choice, planner)
-    if not parts.links(host_machine()):
+    planned = _in_parts(parts, threads, plan_for, choice)
+    if planned is None:
         return _apart(parts, threads, plan_for, choice)
-    linked = _linked(parts, threads, plan_for, choice)
-    kept = linked if planner is None else planner(linked)
+    kept = planned if planner is None else planner(planned)
     return Executable(op, threads_for(op, threads), kept, plan_for)
 
 
@@ -231,8 +231,19 @@ def _linked_sum(
     return LinkedSum(op, divided, main, apart) if may else None
 
 
-def _linked(parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice) -> Linked:
-    return Linked(parts, choice, lambda: _apart(parts, threads, plan_for, choice))
+def _in_parts(
+    parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice
+) -> Planner | None:
+    """What makes an operation and the copies of its tensors a single plan, if that can be one."""
+
+    def apart() -> Rearranged:
+        return _apart(parts, threads, plan_for, choice)
+
+    if choice == MODEL and parts.may_be_cut:
+        pieces = in_pieces(copied(parts), host_machine())
+        if pieces is not None:
+            return PiecedCopy(parts, pieces, apart)
+    return Linked(parts, choice, apart) if parts.links(host_machine()) else None
 
 
 def _apart(parts: Realigned, threads: int | None, plan_for: PlanFor, choice: Choice) -> Rearranged:

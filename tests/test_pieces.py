@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 
 import tensorop
-from tensorop.optimizer import pieces
+from tensorop import reference
+from tensorop.executable import Executable
+from tensorop.optimizer import pieces, realign
 from tensorop.optimizer.machine import host_machine
-from tensorop.optimizer.pieces import Pair, in_pieces
-from tensorop.pieced import Pieced
+from tensorop.optimizer.normalise import normalise
+from tensorop.optimizer.pieces import Pair, copied, in_pieces
+from tensorop.pieced import Pieced, PiecedCopy
 from tensorop.plan import Plan
+from tensorop.plans import plan_for
+from tensorop.rearranged import Rearranged
+from tests.test_blocked import draw
+from tests.test_linked import alone
+from tests.test_realign import elementwise
 
 # What these do not hold takes no longer to test than anything else.
 SMALL = host_machine()._replace(l1=1 << 10, l2=1 << 12, l3=1 << 15)
@@ -39,6 +47,7 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in ("planning", "linked", "pieced", "runs"):
         monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: SMALL)
     monkeypatch.setattr(pieces, "WORTH", 1e9)
+    monkeypatch.setattr(pieces, "COPY_WORTH", 1e9)
     tensorop.cache_clear()
     yield
     tensorop.cache_clear()
@@ -99,6 +108,41 @@ def test_operands_are_cast_piece_by_piece(spec: str, dtypes: list[str]) -> None:
     result, exact = np.asarray(plan(*given)), np.einsum(spec, *given)
     np.testing.assert_array_equal(result, exact)
     assert result.dtype == exact.dtype
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32", "int8"])
+def test_copies_in_pieces_mean_the_same(dtype: str, threads: int) -> None:
+    """Of whatever input is held in another order, whatever is cut, wherever out begins."""
+    rng, reads = np.random.default_rng(5), set()
+    for i in range(24):
+        op, buffers = (draw, elementwise)[i % 2](rng, dtype)
+        op = normalise(op).op
+        every = realign._candidates(op, range(2), SMALL)
+        cut = [(c, in_pieces(copied(c), SMALL)) for c in every if c.may_be_cut]
+        for parts, how in [(parts, how) for parts, how in cut if how is not None][:3]:
+            (tensor,) = parts.orders
+            reads.add((tensor, how.sums))
+            apart = Rearranged(parts, SMALL, alone, alone)
+            planner = PiecedCopy(parts, how, lambda apart=apart: apart)  # type: ignore[misc]
+            plan = Executable(op, threads, planner, plan_for)
+            for alpha, beta in ((None, None), (None, None), (3, None), (2, -1)):
+                expected, arrays = ([b.copy() for b in buffers] for _ in range(2))
+                reference.run(op, expected, alpha or 1, beta or 0)
+                plan.run(arrays, alpha, beta)
+                np.testing.assert_allclose(arrays[2], expected[2], rtol=1e-4, atol=1e-3)
+    assert reads == {(0, False), (0, True), (1, False), (1, True)}
+
+
+def test_an_input_is_copied_piece_by_piece() -> None:
+    """What is added up goes down one input and along the other: a copy stays in L2."""
+    a = (np.arange(130 * 140) % 7).reshape(130, 140).astype("f4")
+    b, out = (np.arange(140 * 130) % 5).reshape(140, 130).astype("f4"), np.zeros((130, 140), "f4")
+    plan = tensorop.compile("ij,ji->ij", a, b, order="C", threads=1)
+    for memory in (out, np.zeros((140, 130), "f4").T, np.zeros((130, 140), "f4")[::-1]):
+        plan(a, b, out=memory)
+        np.testing.assert_array_equal(memory, a * b.T)
+    assert "through temporaries" in plan.explain() and "pieces along" in plan.explain()
 
 
 @pytest.mark.parametrize("begins", [0, 4, 20, 64])
