@@ -29,8 +29,8 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
     """Of how many tensors the part that the next call of a kernel takes, where it lies, is asked
     for: of in1 only with in0, and of out, whose lines are read before they are written, only with
     both. Such parts move, are rows of whole lines or have few gaps, and L2 holds two beside what
-    else there is; those of at most a page the hardware follows from one to the next, and where L3
-    holds all, larger ones, too.
+    else there is; those of at most a page the hardware follows from one to the next, and where an
+    L3 that is near holds all, larger ones, too.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
         M, N and K of it.
     """
     asked, held = 0, all_bytes(op)
-    if level_of(held, machine) < MEMORY:
+    if machine.near_l3 and level_of(held, machine) < MEMORY:
         return 0
     for tensor, (sides, partners) in enumerate(_parts(kernel)):
         count = sides[0].size * sides[1].size

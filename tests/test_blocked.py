@@ -32,7 +32,7 @@ from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.strategies import numpy_dtype
 from tests.test_golden import AVX512
 
-TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10)
+TINY = Machine(current_target(), l1=1 << 10, l2=12 << 10, l3=64 << 10, near_l3=True)
 DTYPES = ("float32", "float64", "complex64", "int32", "float16")
 SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 33, 48, 50, 64, 96, 100)
 _PRESENT = {DimType.M: (1, 0, 1), DimType.N: (0, 1, 1), DimType.K: (1, 1, 0), DimType.C: (1, 1, 1)}
@@ -486,6 +486,8 @@ def test_an_operand_of_a_single_block_is_packed_once() -> None:
     assert isinstance(loop, Loop) and loop.axis == "N"
     ahead, _ = loop.body
     assert isinstance(ahead, Pack) and ahead.ahead
+    _, far = five_loops.blocked(op, machine._replace(near_l3=False), 1, False).body
+    assert isinstance(far, Loop) and not any(isinstance(p, Pack) and p.ahead for p in far.body)
     assert loop.block * 40 * 4 <= machine.l2 // 4
 
 

@@ -157,6 +157,7 @@ def test_rows_in_memory_are_asked_for(rows: int, columns: int, wants: bool, asks
     tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
     op = TensorOp(tensors, (k, m), Primitive.GEMM)
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 19, asks_in_rows=wants)
+    machine = machine._replace(near_l3=True)
     (stage,) = plan_stages(op, machine, 1)
     (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
     assert isinstance(kernel, StreamKernel) and (kernel.asks0, kernel.asks1) == (asks, False)
@@ -172,6 +173,8 @@ def test_short_rows_from_l3_are_asked_for(columns: int, near: bool) -> None:
     rows = 40_000 // columns
     kernel = _stream_kernel(_maxima(rows, columns, columns), machine)
     assert kernel.asks0 == (columns < 4000 and not near)
+    past = _stream_kernel(_maxima(rows, columns, columns), machine._replace(l3=1 << 16))
+    assert past.asks0 == kernel.asks0
     dims = (
         Dimension(DimType.M, rows, (columns, 0, 1)),
         Dimension(DimType.K, columns, (1, 1, 0)),
@@ -196,6 +199,7 @@ def test_rows_that_lie_end_to_end_beyond_l2_are_summed_in_turn(
     """Not rows that are a few lines together, nor such as have something in between."""
     op = _maxima(40_000 // columns, columns, stride)
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=l3, asks_in_rows=asks)
+    machine = machine._replace(near_l3=True)
     assert _stream_kernel(op, machine).in_turn == in_turn
 
 
@@ -203,6 +207,7 @@ def test_rows_that_lie_end_to_end_beyond_l2_are_summed_in_turn(
 def test_rows_that_have_a_vector_in_common_share_it_from_l2(columns: int, in_turn: bool) -> None:
     """Several at a time, where it takes more than half of L1."""
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16)
+    machine = machine._replace(near_l3=True)
     assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
 
 
@@ -213,6 +218,7 @@ def test_rows_that_have_a_vector_in_common_share_it_where_they_are_asked_for(
 ) -> None:
     """Unless they are so long that the hardware follows them one by one."""
     machine = host_machine()._replace(l1=1 << 12, l2=1 << 15, l3=1 << 16, asks_in_rows=asks)
+    machine = machine._replace(near_l3=True)
     assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
 
 
@@ -238,6 +244,7 @@ def test_rows_from_memory_are_added_one_by_one(
     m = Dimension(DimType.C, columns, (1, 1))
     op = TensorOp((Tensor("in0", "float32"), Tensor("out", "float32")), (k, m), Primitive.SUM)
     machine = host_machine()._replace(l1=1 << 13, l2=1 << 15, l3=l3, down=4, asks_in_rows=wants)
+    machine = machine._replace(near_l3=True)
     (stage,) = plan_stages(op, machine, 1)
     loops = [s for _, s in stage.schedule.steps() if isinstance(s, Loop)]
     assert [(loop.axis, loop.block) for loop in loops] == [("Y", rows)]
