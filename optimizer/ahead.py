@@ -9,7 +9,7 @@ from tensorop.jit.elements import element
 from tensorop.jit.lines import LINE
 from tensorop.optimizer.direct import DENSE
 from tensorop.optimizer.machine import Machine
-from tensorop.optimizer.transfer import MEMORY, PAGE, all_bytes, level_of
+from tensorop.optimizer.transfer import L3, MEMORY, PAGE, all_bytes, level_of
 
 OFTEN = 640  # products of an element that take 16 times as long as reading it from memory, about
 
@@ -38,7 +38,7 @@ def asked_as_it_lies(op: TensorOp, kernel: Sequence[Dimension], machine: Machine
         M, N and K of it.
     """
     asked, held = 0, all_bytes(op)
-    if machine.near_l3 and level_of(held, machine) < MEMORY:
+    if level_of(held, machine) < (MEMORY if machine.near_l3 else L3):
         return 0
     for tensor, (sides, partners) in enumerate(_parts(kernel)):
         count = sides[0].size * sides[1].size
