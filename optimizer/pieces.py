@@ -39,11 +39,11 @@ from tensorop.tuples import NamedTuple
 # where long pieces count for more than that L3 keeps some of it.
 PARTS = {L3: 4, MEMORY: 1}
 WORTH = 0.9  # of the estimate one after the other, that pieces must stay under
-# The same where the first of two is a copy: it is read again and again, and its estimate as a whole
-# is too low.
+# The same where the first of two is a copy, wherever the rest is: the estimate of both apart is
+# then further below what they take than that of pieces.
 COPY_PARTS, COPY_WORTH = 4, 1.0
 BEGUN = 400.0  # cycles to begin a piece
-BEGINS = 2  # lines of a row from memory that are waited for
+BEGINS = 2  # lines of a row that is read, which are waited for
 
 
 class Pair(NamedTuple):
@@ -78,6 +78,11 @@ class Pair(NamedTuple):
         written = sorted((d.name, d.strides[self.first.out]) for d in self.first.dimensions)
         read = sorted((d.name, d.strides[self.reads]) for d in self.second.dimensions)
         return [w for w in written if w[1]] == [r for r in read if r[1]]
+
+    @property
+    def copies(self) -> bool:
+        """Whether the first one is a copy."""
+        return self.first.main == Primitive.COPY
 
     @property
     def between(self) -> int:
@@ -133,14 +138,13 @@ def copied(parts: Realigned) -> Pair:
 
 def in_pieces(pair: Pair, machine: Machine) -> Pieces | None:
     """How a pair had better run piece by piece, if it had."""
-    copies = pair.first.main == Primitive.COPY
-    fits = machine.l2 // 2 if copies else machine.l2
+    fits = machine.l2 // 2 if pair.copies else machine.l2
     if pair.between <= fits or not pair.is_whole:
         return None
     apart = sum([_cycles(op, machine) for op in pair[:2]])
     names = [d.name for d in pair.first.dimensions if d.strides[pair.first.out] and d.size > 1]
     found = [pieces for name in names if (pieces := _along(pair, name, machine, apart))]
-    worth = COPY_WORTH if copies else WORTH
+    worth = COPY_WORTH if pair.copies else WORTH
     best = min(found, key=lambda pieces: pieces.cycles, default=None)
     return best if best is not None and best.cycles < worth * apart else None
 
@@ -162,7 +166,7 @@ def _along(pair: Pair, name: str, machine: Machine, apart: float) -> Pieces | No
     if number < 2:
         return None
     sums, piece = cut.type == DimType.K, pair.cut(name, block)
-    if pair.first.main == Primitive.COPY and piece.between > machine.l2:
+    if piece.between > 2 * machine.l2:  # more than whole lines add: no block is short enough
         return None
     rest = pair.cut(name, left) if left else None
     moves = tuple([block * _step(op, t, name) for op, t in pair.others])
@@ -184,7 +188,7 @@ def _block(pair: Pair, name: str, machine: Machine) -> int:
     first, second = pair.first, pair.second
     (size,) = [d.size for d in first.dimensions if d.name == name]
     level = max(L3, *[level_of(all_bytes(op), machine) for op in pair[:2]])
-    parts = COPY_PARTS if first.main == Primitive.COPY else PARTS[level]
+    parts = COPY_PARTS if pair.copies else PARTS[level]
     most = max(1, machine.l2 // parts * size // pair.between)
     block = ceil(size / ceil(size / most))
     written = _step(first, first.out, name), _step(second, second.out, name)
@@ -216,9 +220,7 @@ def _further(
             # Where others lie between the rows of a piece, the hardware has to find each of these.
             size = bytes_of(op, t)
             if abs(moved) < PAGE and abs(moved) * pieces < size:
-                leaves = outgrows_l3(op, machine)
-                unnoticed = UNNOTICED if written or not leaves else BEGINS
-                level = MEMORY if leaves else level_of(all_bytes(op), machine)
-                lines = min(unnoticed, ceil(abs(moved) / LINE))
+                level = MEMORY if outgrows_l3(op, machine) else level_of(all_bytes(op), machine)
+                lines = min(UNNOTICED if written else BEGINS, ceil(abs(moved) / LINE))
                 total += size / abs(moved) * lines * LINE_CYCLES[level]
     return total

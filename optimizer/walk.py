@@ -76,8 +76,8 @@ def in_turn(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> bool:
     if x.type != DimType.K or not large:
         return False
     row, alone = x.size * element(op.tensors[0].dtype).size, large == op.out
-    far = level < MEMORY or not machine.near_l3
-    if far and (row > LONG_ROWS or not alone or machine.asks_in_rows):
+    as_l3 = level < MEMORY or not machine.near_l3
+    if as_l3 and (row > LONG_ROWS or not alone or machine.asks_in_rows):
         return False
     if machine.asks_in_rows and not alone and row < LONG_ROWS // 2:
         return False

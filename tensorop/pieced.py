@@ -83,9 +83,7 @@ class Pieced(InParts):
     def of(self, op: TensorOp) -> Pieced:
         """As `Planner.of`: of an operation whose output begins elsewhere."""
         pair = self._pair._replace(second=op)
-        pieces = in_pieces(pair, host_machine())
-        assert pieces is not None, "where out begins makes no difference"
-        return Pieced(pair, pieces, self._apart)
+        return Pieced(pair, _pieces_of(pair), self._apart)
 
     def _shares(self, threads: int) -> int:
         """How many threads divide the pieces among themselves."""
@@ -111,6 +109,13 @@ class Pieced(InParts):
         ]
 
 
+def _pieces_of(pair: Pair) -> Pieces:
+    """How a pair runs whose output begins elsewhere than that of one that runs piece by piece."""
+    pieces = in_pieces(pair, host_machine())
+    assert pieces is not None, "where out begins makes no difference"
+    return pieces
+
+
 class PiecedCopy(Pieced):
     """A `Planner` of an operation of two inputs, one tensor of which is held in another order."""
 
@@ -127,7 +132,8 @@ class PiecedCopy(Pieced):
 
     def of(self, op: TensorOp) -> PiecedCopy:
         """As `Planner.of`."""
-        return PiecedCopy(self._whole._replace(op=normalised(op)), self._pieces, self._apart)
+        parts = self._whole._replace(op=normalised(op))
+        return PiecedCopy(parts, _pieces_of(copied(parts)), self._apart)
 
 
 def _summing(parts: list[Part], own: bool | None) -> list[Part]:

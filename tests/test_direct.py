@@ -186,9 +186,11 @@ def test_items_that_follow_are_asked_for(tensor: int) -> None:
         Dimension(DimType.K, k, (m, 1, 0)),
     )
     machine = Machine(host_machine().target, l1=8 << 10, l2=32 << 10, l3=1 << 17)
-    schedule = optimise(op, machine, 1, Choice(regime="nest"))
-    kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
-    assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [3]
+    for l3, near, asks in ((1 << 20, True, 0), (1 << 20, False, 3), (1 << 17, True, 3)):
+        seen = machine._replace(l3=l3, near_l3=near)
+        schedule = optimise(op, seen, 1, Choice(regime="nest"))
+        kernels = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+        assert [kernel.asks for kernel in kernels if isinstance(kernel, GemmKernel)] == [asks]
     rng = np.random.default_rng(0)
     buffers = [aligned(rng.integers(-4, 5, items * size)) for size in (m * k, n * k, m * n)]
     lines = Asked(buffers[tensor]).of_products(schedule, buffers, (items, m, n, k))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensorop.jit import target
-from tensorop.optimizer.machine import STREAMS, host_machine
+from tensorop.optimizer.machine import NEVER, STREAMS, host_machine
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,7 @@ def test_what_follows_from_the_maker(
         host = host_machine()
         assert (host.streams, host.near_l3, host.asks_in_rows) == (streams, near_l3, asks)
         assert host.down == down
+        assert host.kept == (NEVER if near_l3 else 64 << 20)
     finally:
         target.cpu_facts.cache_clear()
         host_machine.cache_clear()

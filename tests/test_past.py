@@ -21,6 +21,7 @@ from tensorop.optimizer import blocked as five_loops
 from tensorop.optimizer import window
 from tensorop.optimizer.items import itemised, items_of
 from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.past import leaves_caches
 from tensorop.schedule import Call, Loop, Pack, Schedule
 from tests.asked import Asked, aligned
 from tests.strategies import numpy_dtype
@@ -31,7 +32,7 @@ from tests.test_blocked import TINY, does_the_same
 def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
     """Columns that are whole lines, of a result that begins with a line, or not."""
     rng = np.random.default_rng(m)
-    n = host_machine().l3 // (4 * m) + 1
+    n = min(host_machine().l3, host_machine().kept) // (4 * m) + 1
     a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((6, m), (n, 6)))
     plan = tensorop.compile("km,nk->nm", a, b, threads=1)
     if current_target().vector_bytes == LINE:
@@ -43,6 +44,14 @@ def test_what_leaves_the_caches_is_stored_past_them(m: int, past: bool) -> None:
         out = room[first + shift :][: expected.size].reshape(n, m)
         np.testing.assert_array_equal(plan(a, b, out=out), expected)
     np.testing.assert_array_equal(plan(a, b, out=out, beta=1), 2 * expected)
+
+
+def test_what_an_l3_that_many_share_does_not_keep_leaves_it() -> None:
+    dims = Dimension(DimType.N, 3000, (0, 1, 3072)), Dimension(DimType.M, 3072, (1, 0, 1))
+    op = TensorOp(tuple(Tensor(r, "float32") for r in ("in0", "in1", "out")), dims, Primitive.GEMM)
+    machine = host_machine()._replace(l3=480 << 20)
+    for kept, past in ((64 << 20, False), (32 << 20, True), (1 << 60, False)):
+        assert leaves_caches(op, machine._replace(kept=kept), sums_inside=True) == past, kept
 
 
 def does_the_same_in_place(

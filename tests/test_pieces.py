@@ -11,7 +11,7 @@ import tensorop
 from tensorop import reference
 from tensorop.executable import Executable
 from tensorop.optimizer import pieces, realign
-from tensorop.optimizer.machine import host_machine
+from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pieces import Pair, copied, in_pieces
 from tensorop.pieced import Pieced, PiecedCopy
@@ -41,11 +41,16 @@ CASES = {
 }
 
 
+def on(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan for another machine."""
+    for module in ("planning", "linked", "pieced", "runs"):
+        monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: machine)
+
+
 @pytest.fixture(autouse=True)
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """All that is not in one piece is run in several, whatever the estimates say."""
-    for module in ("planning", "linked", "pieced", "runs"):
-        monkeypatch.setattr(f"tensorop.{module}.host_machine", lambda: SMALL)
+    on(SMALL, monkeypatch)
     monkeypatch.setattr(pieces, "WORTH", 1e9)
     monkeypatch.setattr(pieces, "COPY_WORTH", 1e9)
     tensorop.cache_clear()
@@ -112,26 +117,34 @@ def test_operands_are_cast_piece_by_piece(spec: str, dtypes: list[str]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32", "int8"])
-def test_copies_in_pieces_mean_the_same(dtype: str, threads: int) -> None:
+def test_copies_in_pieces_mean_the_same(
+    dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of whatever input is held in another order, whatever is cut, wherever out begins."""
+    machine = SMALL._replace(l1=1 << 12)  # which holds a stage of every dtype
+    on(machine, monkeypatch)
     rng, reads = np.random.default_rng(5), set()
-    for i in range(24):
+    for i in range(40):
         op, buffers = (draw, elementwise)[i % 2](rng, dtype)
         op = normalise(op).op
-        every = realign._candidates(op, range(2), SMALL)
-        cut = [(c, in_pieces(copied(c), SMALL)) for c in every if c.may_be_cut]
+        every = realign._candidates(op, range(2), machine)
+        cut = [(c, in_pieces(copied(c), machine)) for c in every if c.may_be_cut]
         for parts, how in [(parts, how) for parts, how in cut if how is not None][:3]:
             (tensor,) = parts.orders
             reads.add((tensor, how.sums))
-            apart = Rearranged(parts, SMALL, alone, alone)
+            apart = Rearranged(parts, machine, alone, alone)
             planner = PiecedCopy(parts, how, lambda apart=apart: apart)  # type: ignore[misc]
+            *inputs, out = op.tensors
+            elsewhere = planner.of(op._replace(tensors=(*inputs, out._replace(begins=16))))
+            assert elsewhere._pieces.piece.second.tensors[-1].begins == 16
             plan = Executable(op, threads, planner, plan_for)
             for alpha, beta in ((None, None), (None, None), (3, None), (2, -1)):
                 expected, arrays = ([b.copy() for b in buffers] for _ in range(2))
                 reference.run(op, expected, alpha or 1, beta or 0)
                 plan.run(arrays, alpha, beta)
                 np.testing.assert_allclose(arrays[2], expected[2], rtol=1e-4, atol=1e-3)
-    assert reads == {(0, False), (0, True), (1, False), (1, True)}
+    moved, sums = zip(*reads, strict=True)
+    assert {*moved} == {0, 1} and {*sums} == {False, True}
 
 
 def test_an_input_is_copied_piece_by_piece() -> None:
@@ -146,15 +159,25 @@ def test_an_input_is_copied_piece_by_piece() -> None:
 
 
 @pytest.mark.parametrize("begins", [0, 4, 20, 64])
-def test_a_result_may_begin_anywhere(begins: int) -> None:
+@pytest.mark.parametrize("spec", ["i,i,i->i", "ij,ji->ij"])
+def test_a_result_may_begin_anywhere(
+    spec: str, begins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one that is stored past the caches, in whole lines."""
-    a, b, c = (np.arange(40_000, dtype="f4") % 7 for _ in range(3))
-    memory = np.zeros(4 * 40_000 + 128, np.uint8)
+    on(SMALL._replace(l2=1 << 17, l3=1 << 18), monkeypatch)
+    terms = spec.split("->")[0].split(",")
+    shape = (480_000,) if len(terms[0]) == 1 else (400, 1024)
+    size = 4 * int(np.prod(shape))
+    given = [(np.arange(size // 4) % 7).astype("f4").reshape(shape) for _ in terms]
+    given[-1] = given[-1].T.copy()
+    memory = np.zeros(size + 128, np.uint8)
     begins += -memory.ctypes.data % 64
-    out = memory[begins : begins + 160_000].view("f4")
-    tensorop.einsum("i,i,i->i", a, b, c, out=out)
-    np.testing.assert_array_equal(out, a * b * c)
-    assert not memory[:begins].any() and not memory[begins + 160_000 :].any()
+    out = memory[begins : begins + size].view("f4").reshape(shape)
+    plan = tensorop.compile(spec, *given, order="C", threads=1)
+    assert pieced(plan) and "past the caches" in plan.explain()
+    plan(*given, out=out)
+    np.testing.assert_array_equal(out, np.einsum(spec, *given))
+    assert not memory[:begins].any() and not memory[begins + size :].any()
 
 
 def test_nan_and_infinity_come_through() -> None:
@@ -180,6 +203,38 @@ def test_small_ones_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_pieces(pair, SMALL._replace(l2=1 << 20)) is None
     monkeypatch.setattr(pieces, "WORTH", 0.0)
     assert in_pieces(pair, SMALL) is None
+
+
+# With much L2, and an L3 that is far.
+SERVER = host_machine()._replace(
+    l1=48 << 10, l2=2 << 20, l3=480 << 20, near_l3=False, kept=64 << 20
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "shapes", "strides", "wanted"),
+    [
+        ("ij,ji->ij", [(2000, 2000)] * 2, None, True),
+        ("ij,ji->ij", [(500, 500)] * 2, None, False),  # half of L2 holds the copy
+        # Whatever is cut, pieces are short runs that lie far apart: 1.5 times as long.
+        ("adb,bac->badc", [(102, 2, 1335), (1335, 102, 114)], [None, (1, 1335, 136170)], False),
+        # L2 does not hold a single b: 1.24 times as long.
+        ("dbea,dac->cabe", [(1196, 10, 1086, 2), (1196, 2, 24)], None, False),
+    ],
+)
+def test_estimates_are_for_copies_that_stay_near(
+    spec: str,
+    shapes: list[tuple[int, ...]],
+    strides: list[tuple[int, ...] | None] | None,
+    wanted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the prices as they are; what is refused was measured on a Granite Rapids."""
+    monkeypatch.undo()
+    on(SERVER, monkeypatch)
+    given = {"dtypes": "float32", "strides": strides, "order": "C", "threads": 1}
+    plan = tensorop.compile(spec, *shapes, **given)
+    assert "through temporaries" in plan.explain() and bool(pieced(plan)) == wanted
 
 
 def test_estimates_are_for_chains_of_elements_and_against_products() -> None:
