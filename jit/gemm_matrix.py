@@ -7,11 +7,13 @@ lanes. These are the panel of B, which has K in lines, and that of A, which has 
 in segments, so short that L1 holds that of B's panel for all of them, while those of A's come from
 L2; in between their sums are kept on the stack, from where they reach C, too.
 
-    for every line of K:   S00 += B0 A0,  S01 += B0 A1,  S11 += B1 A1,  S10 += B1 A0
+    for every line of K:   S00 += B0 A0,  S01 += B0 A1,  S10 += B1 A0,  S11 += B1 A1
 
-What is left of K is no whole line: two registers are configured for that many steps, so that
-nothing is configured anew meanwhile. A matrix that has no row of C is left out; rows and columns
-that C does not have are computed out of whatever the panels hold there, and not stored.
+Where K is whole lines, each of the four matrices has a register, which is loaded before the first
+product. What else is left of K has two that are configured for that many steps, so that nothing is
+configured anew meanwhile; whole lines then have one for B and one for A. A matrix that has no row
+of C is left out; rows and columns that C does not have are computed out of whatever the panels hold
+there, and not stored.
 
 Numbers below the least normal one are zeros; sums of bfloat16 are rounded to nearest, as float32.
 All signs of bytes have an instruction each.
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 
 from llvmlite import ir
 
@@ -44,6 +47,7 @@ HALVES = 2  # matrices along each side of a tile
 SUMS = HALVES * HALVES  # the first registers, [column half][row half]
 COLUMNS, GROUPS = 4, 5  # that hold a matrix of B, and one of A
 LEFT_COLUMNS, LEFT_GROUPS = 6, 7  # the same of what is left of K
+ALL_COLUMNS, ALL_GROUPS = (4, 6), (5, 7)  # the same of both halves, if nothing is
 LINES = 8  # of K that a panel of B has in L1 meanwhile
 STRIP = 16  # tiles that use them
 BYTES_OF_ROWS, ROWS = 2, 6  # words of the configuration, of which each has 2 or 1 bytes a register
@@ -69,6 +73,7 @@ class MatrixKernel(MacroKernel):
         code = self.code
         self.whole = code.builder.udiv(self.k, code.int(MATRIX))
         self.left = code.builder.and_(self.k, code.int(MATRIX - 1))
+        self.even = code.equal(self.left, 0)
         self.group_row = self.mr * self.part  # bytes of a row of groups in a panel of A
         self.lines = kernel.columns * LINE  # bytes of a line of K of all columns
 
@@ -151,7 +156,7 @@ class MatrixKernel(MacroKernel):
     def _configure(self) -> None:
         """Sixteen rows of a line in every register, but for what is left of K."""
         code, builder = self.code, self.code.builder
-        left = code.max(1, self.left)
+        left = builder.select(self.even, code.int(MATRIX), self.left)
         words = [code.int(0)] * (LINE // 8)
         words[0] = code.int(1)  # palette
         words[BYTES_OF_ROWS] = code.int(sum(LINE << (16 * i) for i in range(SUMS)))
@@ -208,14 +213,37 @@ class MatrixKernel(MacroKernel):
                     self._do("tilezero", self._register(number))
             with goes_on:
                 each("tileloadd64")
+        with code.either(self.even) as (even, uneven):
+            with even, self._lines(part) as (a, b):
+                self._whole_line(a, b, down, across)
+            with uneven:
+                with self._lines(part) as (a, b):
+                    self._line(a, b, (COLUMNS, GROUPS), down, across)
+                with code.when(code.nonzero(part.left)):
+                    a = code.at(part.a, code.mul(part.lines, MATRIX * self.group_row))
+                    b = code.at(part.b, code.mul(part.lines, self.lines))
+                    self._line(a, b, (LEFT_COLUMNS, LEFT_GROUPS), down, across)
+        each("tilestored64")
+
+    @contextmanager
+    def _lines(self, part: _Part) -> Iterator[tuple[Value, Value]]:
+        """A loop over whole lines of K: where those of A and B are."""
+        code = self.code
         with code.reduce(part.lines, [part.a, part.b]) as carried:
             a, b = carried.values
-            self._line(a, b, (COLUMNS, GROUPS), down, across)
+            yield a, b
             carried.update([code.at(a, MATRIX * self.group_row), code.at(b, self.lines)])
-        with code.when(code.nonzero(part.left)):
-            a, b = carried.values
-            self._line(a, b, (LEFT_COLUMNS, LEFT_GROUPS), down, across)
-        each("tilestored64")
+
+    def _whole_line(self, a: Value, b: Value, down: int, across: int) -> None:
+        """A line of K, where all matrices of it have registers."""
+        columns, groups = ALL_COLUMNS[:across], ALL_GROUPS[:down]
+        of_b = [(register, b, n * MATRIX * LINE, LINE) for n, register in enumerate(columns)]
+        of_a = [(register, a, m * LINE, self.group_row) for m, register in enumerate(groups)]
+        for matrix in (*of_b[:1], *of_a, *of_b[1:]):  # as products need them
+            self._move("tileloadd64", *matrix)
+        for n, m in product(range(across), range(down)):
+            numbers = n * HALVES + m, columns[n], groups[m]
+            self._do(self._instruction, *map(self._register, numbers))
 
     def _line(self, a: Value, b: Value, registers: tuple[int, int], down: int, across: int) -> None:
         """A line of K, or what is left of it: from one matrix to the next one side stays."""
