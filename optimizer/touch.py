@@ -25,6 +25,8 @@ LONG = 2048  # bytes of a row that the hardware asks ahead in by itself
 ROW = 512  # bytes of a row that are asked for at a time
 WORK = 2048  # multiply-adds of vectors that are worth a call for each tensor
 STREAMS = 1.5  # times as many rows as it follows at a time before asking pays
+SOON = 4  # part of what a shared L3 keeps, that is there when it is needed
+LONG_ITEM = 8192  # multiply-adds of a product during which what is asked for can come
 
 
 def touched(schedule: Schedule, machine: Machine) -> Schedule:
@@ -69,7 +71,8 @@ def _asked(schedule: Schedule) -> range:
 def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     """The batch dimension along which to ask, and for how many of its items at a time: so few that
     the core is still multiplying those before while they come, at most half of what L2 holds. Of 0
-    where L3 holds the operation: its rows come soon enough without."""
+    where L3 holds the operation: its rows come soon enough without. From one that is far and shared
+    only little does, or what is soon multiplied, so that asking shows."""
     nearest = _nearest(op)
     if nearest is None or len(op.tensors) != 3:
         return None, 0
@@ -82,9 +85,10 @@ def touch_block(op: TensorOp, machine: Machine) -> tuple[Dimension | None, int]:
     steps = [_step(op, t, nearest) for call in asked for t in call.tensors]
     if max(steps, default=0) * block < LONG:
         return None, 0
-    if level_of(held, machine) < MEMORY:
-        return nearest, 0
     each = prod(op.size_of(t) for t in (DimType.M, DimType.N, DimType.K))
+    soon = machine.near_l3 or held <= machine.kept // SOON or each < LONG_ITEM
+    if soon and level_of(held, machine) < MEMORY:
+        return nearest, 0
     worth = WORK * machine.lanes(op.dtype) // each
     return nearest, min(block, max(2, ROW // min(steps), worth))
 

@@ -325,6 +325,19 @@ def test_items_are_asked_for_together(n: int, threads: int) -> None:
     does_the_same(op, schedule, buffers, threads)
 
 
+@pytest.mark.parametrize(
+    ("n", "near", "kept", "asks"),
+    [(24, False, 64 << 20, True), (24, True, 64 << 20, False), (16, False, 64 << 20, False),
+     (24, False, 256 << 20, False)],
+)  # fmt: skip
+def test_items_from_a_far_l3_are_asked_for(n: int, near: bool, kept: int, asks: bool) -> None:
+    """If their products take long, and they are more than it is sure to keep."""
+    op = interleaved((32 << 20) // (12 * n * n), n)
+    machine = Machine(current_target(), 48 << 10, 2 << 20, 480 << 20, near_l3=near, kept=kept)
+    kernels = [getattr(step, "kernel", None) for _, step in optimise(op, machine, 1).steps()]
+    assert any(isinstance(kernel, TouchKernel) for kernel in kernels) == asks
+
+
 def test_exactly_the_block_is_asked_for() -> None:
     """The rows of a touch, each as long as a block, are all of the items' elements."""
     op = interleaved(300, 20)
