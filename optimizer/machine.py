@@ -39,7 +39,8 @@ class Machine(NamedTuple):
     read on and on, the hardware asks ahead in at a time. near_l3: L3 holds what L2 drops, close to
     few cores, so that what is stored there is soon read or stored again. asks_in_rows: kernels had
     better ask for what comes next in long rows, too, which the hardware follows by itself. down:
-    along how many long rows sums go down together.
+    along how many long rows sums go down together. from_memory: what is read comes from there,
+    however little that is, as it does for one of many pieces.
     """
 
     target: Target
@@ -51,6 +52,7 @@ class Machine(NamedTuple):
     asks_in_rows: bool = False
     down: int = STREAMS
     kept: int = NEVER
+    from_memory: bool = False
 
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""

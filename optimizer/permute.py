@@ -42,6 +42,7 @@ from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 
 FULL = 64  # positions of an axis that make a tile worthwhile
 BLOCK = 128  # positions of X and of Y in one call: source and target lines of a block fit in L1
+LONG_BLOCK = 1024  # of X, of rows that come from memory one by one
 ROWS = 4096  # positions of Y in a call that goes down a band, which is not interrupted
 RUN = 4096  # positions of X in a call that nothing holds up
 PART = 1 << 12  # positions that are enough for an axis of which a dimension has only a part
@@ -80,7 +81,10 @@ def permute(op: TensorOp, machine: Machine, threads: int) -> Schedule:
     held = max(_lines_held(x, OUT, size), LARGEST_TILE if size == 1 else SMALL)
     if held < kernel.lanes(machine.target) and size > 1:
         kernel = kernel._replace(tile=SMALL, squares=1)
-    return _blocked(op, kernel, (x, y), rest, (min(held, BLOCK), BLOCK), threads)
+    columns = min(held, BLOCK)
+    if machine.from_memory:
+        kernel, columns = kernel._replace(asks=True), max(held, LONG_BLOCK)
+    return _blocked(op, kernel, (x, y), rest, (columns, BLOCK), threads)
 
 
 def _is_huge(op: TensorOp, machine: Machine) -> bool:

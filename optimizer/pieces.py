@@ -42,6 +42,7 @@ WORTH = 0.9  # of the estimate one after the other, that pieces must stay under
 # The same where the first of two is a copy, wherever the rest is: the estimate of both apart is
 # then further below what they take than that of pieces.
 COPY_PARTS, COPY_WORTH = 4, 1.0
+COPY_FITS = {False: 0.5, True: 1.0}  # parts of L2 that a whole copy may be: of a near L3, more
 BEGUN = 400.0  # cycles to begin a piece
 BEGINS = 2  # lines of a row that is read, which are waited for
 
@@ -102,8 +103,8 @@ class Pieces(NamedTuple):
 
     along: the dimension that is cut. piece: of one block, of which there are `number`. rest: of
     what is left, if anything. moves: bytes from one piece to the next in each of `Pair.others`.
-    sums: the dimension is summed over, so pieces add to out. far: the machine as the second
-    operation sees it, whose other tensors come from further away than those of a piece would.
+    sums: the dimension is summed over, so pieces add to out. machines: as the two operations see
+    it, whose other tensors come from further away than those of a piece would.
     """
 
     along: str
@@ -112,7 +113,7 @@ class Pieces(NamedTuple):
     rest: Pair | None
     moves: tuple[int, ...]
     sums: bool
-    far: Machine
+    machines: tuple[Machine, Machine]
     cycles: float
     apart: float
 
@@ -138,7 +139,7 @@ def copied(parts: Realigned) -> Pair:
 
 def in_pieces(pair: Pair, machine: Machine) -> Pieces | None:
     """How a pair had better run piece by piece, if it had."""
-    fits = machine.l2 // 2 if pair.copies else machine.l2
+    fits = machine.l2 * (COPY_FITS[machine.near_l3] if pair.copies else 1)
     if pair.between <= fits or not pair.is_whole:
         return None
     apart = sum([_cycles(op, machine) for op in pair[:2]])
@@ -171,15 +172,17 @@ def _along(pair: Pair, name: str, machine: Machine, apart: float) -> Pieces | No
     rest = pair.cut(name, left) if left else None
     moves = tuple([block * _step(op, t, name) for op, t in pair.others])
     pieces = cut.size / block
+    held = max([all_bytes(op) for op in pair[:2]])
+    seen = machine._replace(from_memory=held > machine.l3 * 3 // 4)
     # Nothing is stored past the caches that later pieces add to, or that begins within a line.
     whole = moves[-1] != 0 and moves[-1] % LINE == 0
-    far = machine._replace(l3=NEVER, kept=NEVER)
+    far = seen._replace(l3=NEVER, kept=NEVER)
     if whole:
         l3, kept = machine.l3 / pieces, machine.kept / pieces
-        far = machine._replace(l3=int(l3), kept=int(kept))
+        far = seen._replace(l3=int(l3), kept=int(kept))
     price = pieces * (BEGUN + sum([cycles(_without_ones(op), machine) for op in piece[:2]]))
     price += _further(pair, piece, pieces, moves, machine)
-    return Pieces(name, piece, number, rest, moves, sums, far, price, apart)
+    return Pieces(name, piece, number, rest, moves, sums, (seen, far), price, apart)
 
 
 def _block(pair: Pair, name: str, machine: Machine) -> int:
@@ -219,8 +222,17 @@ def _further(
             total += whole * (PAST if past else 1.0) - pieces * each
             # Where others lie between the rows of a piece, the hardware has to find each of these.
             size = bytes_of(op, t)
-            if abs(moved) < PAGE and abs(moved) * pieces < size:
+            if abs(moved) * pieces < size:
                 level = MEMORY if outgrows_l3(op, machine) else level_of(all_bytes(op), machine)
-                lines = min(UNNOTICED if written else BEGINS, ceil(abs(moved) / LINE))
+                most = UNNOTICED if written or abs(moved) >= PAGE else BEGINS
+                lines = min(most, _lines(op, t, abs(moved)))
                 total += size / abs(moved) * lines * LINE_CYCLES[level]
     return total
+
+
+def _lines(op: TensorOp, tensor: int, row: int) -> int:
+    """Of how many lines rows of so many bytes of a tensor are parts."""
+    size = element(op.tensors[tensor].dtype).size
+    steps = [abs(d.strides[tensor]) * size for d in op.dimensions]
+    cut = any(step % LINE for step in [row, *[step for step in steps if step >= row]])
+    return row // LINE + 1 if cut else row // LINE

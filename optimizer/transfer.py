@@ -52,6 +52,8 @@ def sharers(op: TensorOp, threads: int) -> int:
 
 def level_of(held: float, machine: Machine) -> int:
     """The level that holds so many bytes: 0 for L1, 3 for memory."""
+    if machine.from_memory and held > machine.l1:
+        return MEMORY
     return (held > machine.l1) + (held > machine.l2) + (held > machine.l3 // 2)
 
 

@@ -92,12 +92,10 @@ class Pieced(InParts):
 
     def _parts(self, pair: Pair, threads: int, further: Sequence[int] = ()) -> list[Part]:
         """Both steps of a piece, or of what begins so many bytes further in all other tensors."""
-        machine = host_machine()
         first = list(_INPUTS[: pair.first.out])
         second = list(_INPUTS[pair.first.out :][: pair.second.out - 1])
         second.insert(pair.reads, _BETWEEN)
-        steps = [(pair.first, machine, [*first, _BETWEEN])]
-        steps.append((pair.second, self._pieces.far, [*second, Slot.OUT]))
+        each = [*first, _BETWEEN], [*second, Slot.OUT]
         moved = dict(zip([*_INPUTS[: len(further) - 1], Slot.OUT], further, strict=bool(further)))
         return [
             placed(
@@ -105,7 +103,7 @@ class Pieced(InParts):
                 slots,
                 [moved.get(slot, 0) for slot in slots] if further else (),
             )
-            for op, seen, slots in steps
+            for op, seen, slots in zip(pair[:2], self._pieces.machines, each, strict=True)
         ]
 
 

@@ -373,9 +373,10 @@ def test_axes_of_a_stream_are_cut_for_a_team(
     expected = tensorop.einsum(spec, *arrays, order="C", threads=1)
     for threads in (2, 3, 7):
         plan = tensorop.compile(spec, *arrays, order="C", threads=threads)
+        in_pieces = "threads divide the pieces" in plan.explain()
         for schedule in plan.schedules:
             schedule.verify()
-            assert (schedule.shares > 1) == shared
+            assert (schedule.shares > 1 or in_pieces) == shared
         np.testing.assert_array_equal(plan(*arrays), expected)
 
 

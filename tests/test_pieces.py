@@ -11,7 +11,7 @@ import tensorop
 from tensorop import reference
 from tensorop.executable import Executable
 from tensorop.optimizer import pieces, realign
-from tensorop.optimizer.machine import Machine, host_machine
+from tensorop.optimizer.machine import NEVER, Machine, host_machine
 from tensorop.optimizer.normalise import normalise
 from tensorop.optimizer.pieces import Pair, copied, in_pieces
 from tensorop.pieced import Pieced, PiecedCopy
@@ -209,20 +209,31 @@ def test_small_ones_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 SERVER = host_machine()._replace(
     l1=48 << 10, l2=2 << 20, l3=480 << 20, near_l3=False, kept=64 << 20
 )
+# With one that is near.
+NEAR = SERVER._replace(l1=32 << 10, l2=1 << 20, l3=32 << 20, near_l3=True, kept=NEVER)
 
 
 @pytest.mark.parametrize(
-    ("spec", "shapes", "strides", "wanted"),
+    ("machine", "spec", "shapes", "strides", "wanted"),
     [
-        ("ij,ji->ij", [(2000, 2000)] * 2, None, True),
-        ("ij,ji->ij", [(500, 500)] * 2, None, False),  # half of L2 holds the copy
+        (SERVER, "ij,ji->ij", [(2000, 2000)] * 2, None, True),
+        (SERVER, "ij,ji->ij", [(500, 500)] * 2, None, False),  # half of L2 holds the copy
+        (NEAR, "ij,ji->ij", [(2000, 2000)] * 2, None, True),
+        (NEAR, "ij,ji->ij", [(500, 500)] * 2, None, False),  # L2 holds it
+        # Parts of two lines in every row: 1.4 times as long on a Zen 4.
+        (NEAR, "ba,a->ab", [(4102, 1403), (1403,)], None, False),
         # Whatever is cut, pieces are short runs that lie far apart: 1.5 times as long.
-        ("adb,bac->badc", [(102, 2, 1335), (1335, 102, 114)], [None, (1, 1335, 136170)], False),
+        (
+            SERVER,
+            *("adb,bac->badc", [(102, 2, 1335), (1335, 102, 114)], [None, (1, 1335, 136170)]),
+            False,
+        ),
         # L2 does not hold a single b: 1.24 times as long.
-        ("dbea,dac->cabe", [(1196, 10, 1086, 2), (1196, 2, 24)], None, False),
+        (SERVER, "dbea,dac->cabe", [(1196, 10, 1086, 2), (1196, 2, 24)], None, False),
     ],
 )
 def test_estimates_are_for_copies_that_stay_near(
+    machine: Machine,
     spec: str,
     shapes: list[tuple[int, ...]],
     strides: list[tuple[int, ...] | None] | None,
@@ -231,10 +242,21 @@ def test_estimates_are_for_copies_that_stay_near(
 ) -> None:
     """With the prices as they are; what is refused was measured on a Granite Rapids."""
     monkeypatch.undo()
-    on(SERVER, monkeypatch)
+    on(machine, monkeypatch)
     given = {"dtypes": "float32", "strides": strides, "order": "C", "threads": 1}
     plan = tensorop.compile(spec, *shapes, **given)
     assert "through temporaries" in plan.explain() and bool(pieced(plan)) == wanted
+
+
+@pytest.mark.parametrize(("size", "asks"), [(4000, True), (1400, False)])
+def test_pieces_from_memory_are_asked_for(
+    size: int, asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though each of them is small."""
+    monkeypatch.undo()
+    on(NEAR, monkeypatch)
+    plan = tensorop.compile("ba,ab->ab", *[(size, size)] * 2, dtypes="float32", threads=1)
+    assert pieced(plan) and ("across16_asking" in plan.explain()) == asks
 
 
 def test_estimates_are_for_chains_of_elements_and_against_products() -> None:
