@@ -87,6 +87,7 @@ class DotsKernel(NamedTuple):
 
     rows, columns: the register tile. left: rows of the last tile, where M is no multiple of `rows`.
     asks: memory is asked for what lies further on in the rows of in1, which come from there.
+    in_turn: the rows of in1 that a tile has are read one after the other.
     """
 
     dtype: str
@@ -94,12 +95,14 @@ class DotsKernel(NamedTuple):
     columns: int
     left: int = 0
     asks: bool = False
+    in_turn: bool = False
 
     @property
     def name(self) -> str:
         """The name of the generated function."""
         left = f"_left{self.left}" if self.left else ""
-        return f"dots_{self.dtype}_{self.rows}x{self.columns}{left}{'_asking' * self.asks}"
+        flags = "_asking" * self.asks + "_in_turn" * self.in_turn
+        return f"dots_{self.dtype}_{self.rows}x{self.columns}{left}{flags}"
 
 
 def dots_tile(m: int, target: Target) -> tuple[int, int, int]:

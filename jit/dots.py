@@ -87,6 +87,11 @@ class _Dots:
 
     def _sums(self, down: list[Value], beside: list[Value]) -> list[Number]:
         """Vectors of sums, those of a column after those of the one before."""
+        groups = [[place] for place in beside] if self.kernel.in_turn else [beside]
+        return [number for group in groups for number in self._together(down, group)]
+
+    def _together(self, down: list[Value], beside: list[Value]) -> list[Number]:
+        """Those of some columns, which are gone along at the same time."""
         code, vector = self.code, self.vector
         zeros = flat([vector.zero] * (len(down) * len(beside)))
         with code.reduce(self.whole, zeros, step=self.lanes) as carried:

@@ -18,7 +18,7 @@ from tensorop.jit.elements import element
 from tensorop.optimizer.balance import balanced, call_work, longest_sum
 from tensorop.optimizer.machine import Machine
 from tensorop.optimizer.orient import exchange
-from tensorop.optimizer.transfer import bytes_of
+from tensorop.optimizer.transfer import bytes_of, outgrows_l3
 from tensorop.schedule import Axis, Call, Loop, Schedule, Step
 from tensorop.tuples import NamedTuple
 
@@ -58,14 +58,23 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
         return None
     swapped = n.size < m.size
     op = exchange(op) if swapped else op
-    asks = bytes_of(op, 1) > machine.l2
-    kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks)
+    asks, in_turn = bytes_of(op, 1) > machine.l2, _in_turn(op, machine)
+    kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks and not in_turn, in_turn)
     tiles = -(-rows // kernel.rows)
     # A call for all of both sides has a part of the sum, which L2 keeps for all tiles.
     few = max(m.size, n.size) <= MOST_ROWS and tiles <= FEW_TILES and not op.of_type(DimType.C)
     if tiles > 1 and rows * k.size * kind.size > machine.l2 and not few:
         return None
     return Dots(op, swapped, kernel)
+
+
+def _in_turn(op: TensorOp, machine: Machine) -> bool:
+    """Whether the rows of in1 lie end to end in memory: a single stream, which the hardware follows
+    (see `in_turn` in walk.py). For each of them L1 has to hold the rows of in0."""
+    (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
+    follows = machine.near_l3 and not machine.asks_in_rows
+    fits = m.size * k.size * element(op.dtype).size <= machine.l1 * 3 // 8
+    return follows and fits and n.strides[1] == k.size and outgrows_l3(op, machine)
 
 
 def dotted(found: Dots, machine: Machine, threads: int) -> Schedule:

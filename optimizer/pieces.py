@@ -24,6 +24,7 @@ from tensorop.optimizer.realign import Realigned, cycles, realign
 from tensorop.optimizer.transfer import (
     L3,
     LINE_CYCLES,
+    LONG_ROW_CYCLES,
     MEMORY,
     PAGE,
     UNNOTICED,
@@ -224,9 +225,11 @@ def _further(
             size = bytes_of(op, t)
             if abs(moved) * pieces < size:
                 level = MEMORY if outgrows_l3(op, machine) else level_of(all_bytes(op), machine)
-                most = UNNOTICED if written or abs(moved) >= PAGE else BEGINS
-                lines = min(most, _lines(op, t, abs(moved)))
-                total += size / abs(moved) * lines * LINE_CYCLES[level]
+                lines = min(UNNOTICED if written else BEGINS, _lines(op, t, abs(moved)))
+                begun = lines * LINE_CYCLES[level]
+                if abs(moved) >= PAGE and not written and level == MEMORY:
+                    begun = LONG_ROW_CYCLES
+                total += size / abs(moved) * begun
     return total
 
 

@@ -20,12 +20,14 @@ from tensorop.optimizer.strands import FOLLOWING, strands
 from tensorop.optimizer.transfer import (
     FOLLOWED,
     LINE_CYCLES,
+    LONG_ROW_CYCLES,
     MEMORY,
     PAGE,
     UNNOTICED,
     bytes_of,
     level_apart,
     level_of,
+    outgrows_l3,
     transfer,
     walk_cycles,
 )
@@ -86,6 +88,7 @@ class Streams:
         ]
         self._moves: dict[int, tuple[bool, float]] = {}
         self._in_memory = level_of(held, machine) == MEMORY
+        self._outgrows_l3 = outgrows_l3(op, machine)
         self._has_strands = op.main in CONTRACTIONS and (
             level_of(max(self._bytes[: op.out]), machine) == FOLLOWING
         )
@@ -234,8 +237,12 @@ class Streams:
         and the hardware has to notice anew that they are consecutive."""
         size = element(self._op.tensors[tensor].dtype).size
         length, step = inner.size * size, abs(rows.strides[tensor]) * size if rows else PAGE
-        if length >= PAGE or step < max(LINE, 2 * length):
+        if step < max(LINE, 2 * length):
             return 0.0
+        if length >= PAGE:
+            # Of others, several are gone along for long, each of which is followed.
+            summed = inner.type == DimType.K
+            return LONG_ROW_CYCLES if summed and self._outgrows_l3 else 0.0
         if step <= FOLLOWED:
             return transfer(step - length, self._bytes[tensor], self._machine)
         each = LINE_CYCLES[level_of(self._bytes[tensor], self._machine)]

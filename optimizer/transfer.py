@@ -22,6 +22,7 @@ LINE_CYCLES = (0.0, 3.0, 9.0, 38.0)  # a line that follows no other
 L3, MEMORY = 2, 3  # levels: the last cache, and what is none
 FOLLOWED = 256  # bytes from row to row up to which all lines between them are read ahead
 UNNOTICED = 5  # lines of a row until the hardware's prefetcher follows it
+LONG_ROW_CYCLES = 1000.0  # to begin a row of a page or more, from memory, until it is followed
 TLB_REACH = (48, 1024)  # pages whose addresses the first and the second level translate
 WALK_CYCLES = (0.0, 2.5, 19.0)  # an access that goes through more of them in turn
 SHARE_WORK = 1_000_000  # multiply-adds from which on a team is faster than one thread

@@ -109,6 +109,7 @@ def rows_and_columns(
         longest = longest_sum(kind, prod(summed), lanes)
         if x.type == DimType.K:
             columns = min(columns, longest)
+            rows = max(rows, STREAM_BLOCK // columns)
         if y.type == DimType.K:
             rows = min(rows, max(1, longest // prod(summed[:-1])))
     return rows, columns
@@ -134,9 +135,9 @@ def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
 
 def _end_to_end(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> tuple[int, int]:
     """The level that holds all tensors, and how many inputs are more than L2 holds, if the rows of
-    all of these lie end to end, else 0."""
+    all of these lie end to end, else 0. Those do not count of which all rows have the same."""
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
-    large = [t for t in range(op.out) if held[t] > machine.l2]
+    large = [t for t in range(op.out) if held[t] > machine.l2 and y.stride(t) != 0]
     whole = all((x.stride(t), y.stride(t)) == (1, x.size) for t in large)
     return level_of(sum(held), machine), len(large) if whole else 0
 

@@ -284,7 +284,7 @@ def test_dots(dtype: str, target: Target) -> None:
     lanes = target.lanes(numpy_dtype(dtype).itemsize)
     for m in range(1, 10):
         rows, columns, left = dots_tile(m, target)
-        kernel = DotsKernel(dtype, rows, columns, left, asks=m % 2 == 0)
+        kernel = DotsKernel(dtype, rows, columns, left, asks=m % 2 == 0, in_turn=m % 3 == 0)
         for n, k, x, apart in (
             (1, 1, 1, 1),
             (columns - 1, lanes - 1, 2, 3),

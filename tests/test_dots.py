@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorop
+from tensorop.ir import Dimension, DimType, Primitive, Tensor, TensorOp
 from tensorop.optimizer import realign, regime
 from tensorop.optimizer.balance import LONGEST_SUM
 from tensorop.optimizer.dots import dots_of
@@ -71,6 +72,33 @@ def test_results(spec: str, sizes: dict[str, int], dtype: str, threads: int) -> 
         out = np.ones(expected.shape[::-1], dtype).T
         plan(first, other, out=out, alpha=2, beta=3)
         np.testing.assert_array_equal(out, 2 * expected + 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "gap", "changes", "in_turn"),
+    [
+        (3, 64, 0, {}, True),
+        (3, 64, 8, {}, False),  # other rows between those of in1
+        (3, 640, 0, {}, False),  # of in0, more than L1 has room for
+        (3, 64, 0, {"l3": 32 << 20}, False),
+        (3, 64, 0, {"near_l3": False}, False),
+        (3, 64, 0, {"asks_in_rows": True}, False),
+    ],
+)
+def test_rows_that_lie_end_to_end_in_memory_are_read_in_turn(
+    rows: int, k: int, gap: int, changes: dict[str, int], in_turn: bool
+) -> None:
+    machine = host_machine()._replace(near_l3=True, asks_in_rows=False)
+    machine = machine._replace(l1=16 << 10, l2=1 << 16, l3=1 << 20)._replace(**changes)
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    dims = (
+        Dimension(DimType.M, rows, (k, 0, 5000)),
+        Dimension(DimType.N, 5000, (0, k + gap, 1)),
+        Dimension(DimType.K, k, (1, 1, 0)),
+    )
+    found = dots_of(TensorOp(tensors, dims, Primitive.GEMM), machine)
+    assert found is not None
+    assert found.kernel.in_turn == in_turn and found.kernel.asks != in_turn
 
 
 def test_few_rows_by_few_go_along_any_sum() -> None:

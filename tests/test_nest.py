@@ -222,6 +222,29 @@ def test_rows_that_have_a_vector_in_common_share_it_where_they_are_asked_for(
     assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
 
 
+def test_matrices_times_a_vector_each_are_read_as_they_lie() -> None:
+    """Not the same row of all of them, though there are more; L2 need not hold the vectors."""
+    b, c = 7, 1200
+    a = Dimension(DimType.C, 60, (c, b * c, b))
+    n, k = Dimension(DimType.N, b, (0, c, 1)), Dimension(DimType.K, c, (1, 1, 0))
+    tensors = tuple(Tensor(name, "float32") for name in ("in0", "in1", "out"))
+    machine = host_machine()._replace(l1=1 << 14, l2=1 << 15, l3=1 << 18, asks_in_rows=False)
+    for near in (True, False):
+        seen = machine._replace(near_l3=near)
+        (stage,) = plan_stages(TensorOp(tensors, (n, a, k), Primitive.GEMM), seen, 1)
+        (rows,) = [axis for axis in stage.schedule.axes if axis.name == "Y"]
+        assert rows.size == b
+        (kernel,) = [s.kernel for _, s in stage.schedule.steps() if isinstance(s, Call)]
+        assert kernel.in_turn == near
+
+
+def test_calls_have_many_parts_of_rows_that_are_cut() -> None:
+    """A vector that all have in common is then read for several rows at a time."""
+    (stage,) = plan_stages(_times_vector(64, 400_000), host_machine(), 1)
+    loops = {s.axis: s.block for _, s in stage.schedule.steps() if isinstance(s, Loop)}
+    assert loops["X"] < 400_000 and loops.get("Y", 64) >= 16
+
+
 def _times_vector(rows: int, columns: int) -> TensorOp:
     m = Dimension(DimType.M, rows, (columns, 0, 1))
     k = Dimension(DimType.K, columns, (1, 1, 0))
