@@ -47,7 +47,9 @@ from tensorop.jit.tiles import in_halves, middle_columns, split_columns, tail_co
 
 AHEAD = 16  # steps of K that a panel of A is asked for ahead
 LONG_ROW = 4096  # bytes of a row of B along K
-AHEAD_ALONG = 1024  # bytes of a row that A is asked for ahead, where it lies
+LEAST_AHEAD = 1024  # bytes that A is asked for ahead, at least, where it lies
+# Of a row, along which it is: into L2, since L1 waits for few lines of memory at a time.
+AHEAD_ALONG = 512
 AHEAD_DIRECT = 8  # the same where it lies: less runs on past its end
 
 
@@ -212,7 +214,7 @@ class MacroKernel:
         else:
             self.a_step = self.word(GemmWord.A_K)
             self.a_multiples = multiples_of(code, self.a_step)
-            steps = code.max(code.mul(self.a_step, AHEAD_DIRECT), AHEAD_ALONG)
+            steps = code.max(code.mul(self.a_step, AHEAD_DIRECT), LEAST_AHEAD)
             self.a_ahead = AHEAD_ALONG if kernel.along else steps
         if kernel.b == "packed":
             self.b_panel = self.word(GemmWord.B_PANEL)
@@ -440,6 +442,7 @@ class MacroKernel:
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
             valid=count,
             ahead=self.a_ahead if whole or self.kernel.a == "direct" else 0,
+            near=not self.kernel.along,
             multiples=self.a_multiples,
         )
         of = [self._arithmetic(lanes)] * vectors

@@ -59,7 +59,7 @@ class Rows(NamedTuple):
     generated; block: bytes from one batch-reduce block to the next.
     plane: bytes from real to imaginary parts (0: the elements are real).
     valid: lanes of the last vector that may be read, None for all.
-    ahead: bytes that vectors are asked for ahead of their turn, 0 for not at all.
+    ahead: bytes that vectors are asked for ahead of their turn, 0 for not at all; near: into L1.
     """
 
     vectors: int
@@ -69,6 +69,7 @@ class Rows(NamedTuple):
     plane: int
     valid: Value | None = None
     ahead: Step = 0
+    near: bool = True
     multiples: Multiples | None = None
 
     def after(self, code: Code, pointer: Value, steps: int) -> Value:
@@ -90,11 +91,11 @@ class Rows(NamedTuple):
         return numbers
 
     def prefetch(self, parts: Arithmetic, pointer: Value) -> None:
-        """Ask for the vectors of one step of K into L1."""
+        """Ask for the vectors of one step of K."""
         size = parts.lanes * parts.element.part
         for plane in {0, self.plane}:
             for offset in range(0, self.vectors * size, LINE):
-                parts.code.prefetch(parts.code.at(pointer, plane + offset))
+                parts.code.prefetch(parts.code.at(pointer, plane + offset), near=self.near)
 
 
 class Walk(NamedTuple):

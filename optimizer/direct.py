@@ -9,8 +9,8 @@ products are run straight from the operands:
 - thin, the vector side short: it stays in L2, and the other operand, consecutive along K, streams
   past it once, some of its rows at a time; unless its own rows are far from one another, and used
   often;
-- thin, the other side short: the vector side streams past, in blocks of a few rows, each as long as
-  two pages, along which it is asked for;
+- thin, the other side short: the vector side streams past, in blocks of a few rows, each several
+  pages long, along which it is asked for;
 - thin, and its rows of some length: strips of the vector side as wide as a register tile are read
   from memory once, each asked for while that before it is multiplied by all columns;
 - all results fit a register tile: both inputs are read once, over two dimensions of the sum.
@@ -36,7 +36,10 @@ DENSE = 4  # rows of the vector side at most so many times their length apart
 FEW = 16  # columns below which the vector side is not worth packing; MANY: from which on it is,
 MANY = 48  # where its rows are far from one another, or come from memory in strips
 SHORT_VECTORS = 128  # elements of the vector side that the other one streams past
-ROW_BYTES = 8192  # of a row in a block: further along, another row is gone from the caches
+# Of a row in a block: further along, another row is gone from the caches. Where L3 is near, blocks
+# have more and longer rows: 0.55 to 0.85 of the time for four rows of 4096 on a Zen 4.
+ROW_BYTES = 8192
+NEAR_BLOCK = 1 << 15, 64  # bytes of a row, rows
 LEAST = 8  # columns that are worth a strip
 STRIPS = 2  # of a row, at least, so that most follow one another
 ALIKE = 1024  # bytes of a page: rows whole multiples of that apart begin alike
@@ -195,5 +198,6 @@ def blocks(vector: Dimension, other: Dimension, k: Dimension, size: int, machine
     if vector.size <= SHORT_VECTORS and near:
         return Part(vector.size, max(LEAST_SUM, machine.l2 // 2 // (vector.size * size)))
     if other.size <= FEW:
-        return Part(ROW_BYTES // size, 2 * machine.streams, along=True)
+        length, steps = NEAR_BLOCK if machine.near_l3 else (ROW_BYTES, 2 * machine.streams)
+        return Part(length // size, steps, along=True)
     return Part(vector.size, k.size)

@@ -12,7 +12,15 @@ from tensorop.jit.gemm_abi import GemmKernel, masks_stores
 from tensorop.jit.lines import LINE
 from tensorop.optimizer import balance, realign
 from tensorop.optimizer.choice import Choice
-from tensorop.optimizer.direct import LEAST_SUM, ROW_BYTES, SHORT_VECTORS, Part, blocks, direct
+from tensorop.optimizer.direct import (
+    LEAST_SUM,
+    NEAR_BLOCK,
+    ROW_BYTES,
+    SHORT_VECTORS,
+    Part,
+    blocks,
+    direct,
+)
 from tensorop.optimizer.machine import Machine, host_machine
 from tensorop.optimizer.pipeline import optimise
 from tensorop.schedule import Call, Loop
@@ -384,6 +392,8 @@ def test_blocks_keep_the_vector_side_in_l2() -> None:
     assert not along and m == SHORT_VECTORS
     assert LEAST_SUM <= k <= machine.l2 // 2 // (4 * m)
     assert of(100_000, 4, 1000) == Part(ROW_BYTES // 4, 2 * machine.streams, along=True)
+    machine = machine._replace(near_l3=True)
+    assert of(100_000, 4, 1000) == Part(NEAR_BLOCK[0] // 4, NEAR_BLOCK[1], along=True)
 
 
 def test_parts_that_lie_backwards_are_not_asked_for() -> None:
