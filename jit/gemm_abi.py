@@ -101,7 +101,8 @@ class GemmKernel(NamedTuple):
     epilogue: a unary primitive that is applied to C after the last block of K.
     asks: of so many operands, the third being C, the block that comes next is asked for meanwhile
     (A packed, or direct where no batch-reduce is).
-    along: A, direct, is asked for along its rows, of which a call goes along few.
+    along: A, direct, is asked for along its rows, of which a call goes along few; into L2.
+    far: A, direct, comes from memory, and is asked for into L2, not L1.
     strips: all columns of as many rows as a tile has are computed before the next rows are, so that
     A is read from memory once; those are asked for meanwhile (A direct, no batch-reduce, asks=1).
     left: vectors that the rows that do not fill a tile always take, which then are a tile, the last
@@ -147,6 +148,7 @@ class GemmKernel(NamedTuple):
     joined: bool = False
     strips: bool = False
     panels: int = 1
+    far: bool = False
 
     @property
     def name(self) -> str:
@@ -159,6 +161,8 @@ class GemmKernel(NamedTuple):
             name = f"{name}_asking{self.asks}"
         if self.along or self.strips:
             name = f"{name}{'_along' * self.along}{'_strips' * self.strips}"
+        if self.far:
+            name = f"{name}_far"
         if self.left:
             name = f"{name}_left{self.left}{'_halved' * self.halved}"
         if self.past:

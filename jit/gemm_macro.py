@@ -442,7 +442,7 @@ class MacroKernel:
             plane=self.mr * self.part if accumulator.parts == 2 else 0,
             valid=count,
             ahead=self.a_ahead if whole or self.kernel.a == "direct" else 0,
-            near=not self.kernel.along,
+            near=not (self.kernel.along or self.kernel.far),
             multiples=self.a_multiples,
         )
         of = [self._arithmetic(lanes)] * vectors

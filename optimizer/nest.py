@@ -20,7 +20,7 @@ from tensorop.jit.stream import stream_kernel
 from tensorop.jit.stream_abi import Access
 from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer import walk
-from tensorop.optimizer.ahead import asked_as_it_lies, together
+from tensorop.optimizer.ahead import asked_as_it_lies, is_far, together
 from tensorop.optimizer.balance import LONGEST_SUM, balanced, call_work, longest_sum
 from tensorop.optimizer.direct import Part, blocks, in_strips
 from tensorop.optimizer.identify import vector_side
@@ -31,6 +31,7 @@ from tensorop.optimizer.orient import exchange
 from tensorop.optimizer.past import LONG_CALL, leaves_caches, tiles_leave_caches
 from tensorop.optimizer.shared_axis import Cut, Team, longest_kept, longest_side
 from tensorop.optimizer.strands import strands
+from tensorop.optimizer.transfer import outgrows_l3
 from tensorop.optimizer.vectors import vectors_and_rows
 from tensorop.optimizer.window import tabled_part, windowed
 from tensorop.schedule import BIAS, Axis, Call, Loop, Pack, Schedule, Step
@@ -163,6 +164,8 @@ def _direct(
     dense = abs(k.strides[0]) == m.size
     strips = masked and not (asks and dense) and in_strips(op, (m, n, *summed), machine)
     along = not (reduces or strips) and blocks(m, n, k, kind.size, machine).along
+    # L1 waits for few lines of memory at a time, L2 for many.
+    far = dense and machine.near_l3 and is_far(op, 0, machine) and outgrows_l3(op, machine)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,
@@ -177,6 +180,7 @@ def _direct(
         asks=1 if strips else asks,
         along=along,
         strips=strips,
+        far=far,
         past=strips and tiles_leave_caches(op, axes[0], rows, machine),
     )
     call = Call(kernel, (0, 1, 2), ("M", "N", "K", "BR") if reduces else ("M", "N", "K"))

@@ -589,7 +589,7 @@ def test_rows_that_do_not_fill_a_tile(halved: bool, dtype: str, target: Target) 
     for tile in tiles(target, element(dtype))[:5]:
         for left in range(1, tile.vectors + 1):
             kernel = GemmKernel(dtype, *tile, "direct", "direct", asks=left % 3)
-            kernel = kernel._replace(strips=kernel.asks == 1)
+            kernel = kernel._replace(strips=kernel.asks == 1, far=left == 2)
             if masks_rows(kernel, target):
                 kernel = kernel._replace(left=left, halved=halved)
             lanes, mr, nr = kernel.lanes(target), kernel.rows(target), kernel.columns
