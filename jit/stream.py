@@ -198,7 +198,7 @@ def _plain_stores(form: StreamKernel) -> StreamKernel:
     plain = all(kind.vectorises and not kind.half and kind.kind != "b" for kind in kinds)
     once = form.out == "unit" and not (form.outer_reduced or form.joined or form.gathers)
     form = form if plain and once else form._replace(past=False)
-    simple = plain and all(kind.part >= 4 for kind in kinds)
+    simple = all(kind.half for kind in kinds) or (plain and all(kind.part >= 4 for kind in kinds))
     down = form.outer_reduced and form.out == "unit" and not form.gathers
     form = form if simple and down else form._replace(width=0)
     asks = not form.strided and all(kind.vectorises for kind in kinds)

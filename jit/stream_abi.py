@@ -59,7 +59,8 @@ class StreamKernel(NamedTuple):
     joined: the rows of in0 and out lie end to end, those of in1 are one row, or one element each.
     one_row: in0 has one row for all, too, and in1 an element each.
     past: whole lines of out are stored past the caches, where out is not read.
-    width: vectors of a row that are summed down all rows at once, where Y is reduced; 0: a few.
+    width: vectors of a row that are summed down all rows at once, where Y is reduced: all of it, or
+    many, if it is of a half type; 0: a few.
     in_turn: rows are summed along X one after the other, not several at a time.
     in_blocks: sums are of more terms than may be added one after the other: blocks of them are.
     asks0, asks1: what is read later of the input is asked for: it is in memory.

@@ -22,7 +22,7 @@ from tensorop.jit.asked import AHEAD
 from tensorop.jit.builder import Value
 from tensorop.jit.fold import fold_each
 from tensorop.jit.scalars import flat, grouped
-from tensorop.jit.stream_steps import ROWS, Lanes, Row
+from tensorop.jit.stream_steps import ROWS, Input, Lanes, Row
 from tensorop.jit.stream_strips import Strip, Strips
 
 _SHORT = 16  # vectors of X: rows that are longer fill the registers alone
@@ -42,7 +42,7 @@ class Sums(Strips):
                 with narrow:
                     self._sum_down(1, _CHAINS)
                 with wide:
-                    self._sum_down(self.vectors(_STRIP), 1)
+                    self._sum_down(self.vectors(self.form.width or _STRIP), 1)
             return
         if self.form.width or not self._fast or not self._asks:
             self._sum_down(self.vectors(self.form.width or _STRIP), _CHAINS)
@@ -114,6 +114,8 @@ class Sums(Strips):
         rows = [self.rows(self.code.add(y, i)) for i in range(len(totals) // len(columns))]
         if len(rows) > 1 and self._asks:
             rows = self._asking_on(rows, strip.x)
+        elif self._converts and self._asks:
+            rows = [[self._asking_below(*pair) for pair in zip(rows[0], self.inputs, strict=True)]]
         each = [
             [self.load(one, strip.lanes, x, count) for one in row]
             for row in rows
@@ -137,6 +139,10 @@ class Sums(Strips):
             ]
             for inputs in rows
         ]
+
+    def _asking_below(self, row: Row, given: Input) -> Row:
+        """A part of a row of an input, which is asked for some rows further down."""
+        return row._replace(ahead=self.code.mul(given.stride, _STREAMS)) if row.ahead else row
 
     def _sum_over_x(self) -> None:
         code = self.code

@@ -22,7 +22,7 @@ from tensorop.jit.tiles import Tile, choose_tile
 from tensorop.optimizer import walk
 from tensorop.optimizer.ahead import asked_as_it_lies, is_far, together
 from tensorop.optimizer.balance import LONGEST_SUM, balanced, call_work, longest_sum
-from tensorop.optimizer.direct import Part, blocks, in_strips
+from tensorop.optimizer.direct import FEW, Part, blocks, in_strips
 from tensorop.optimizer.identify import vector_side
 from tensorop.optimizer.joined import spread
 from tensorop.optimizer.kernel_kind import epilogue_of, kernel_dtype
@@ -164,8 +164,9 @@ def _direct(
     dense = abs(k.strides[0]) == m.size
     strips = masked and not (asks and dense) and in_strips(op, (m, n, *summed), machine)
     along = not (reduces or strips) and blocks(m, n, k, kind.size, machine).along
-    # L1 waits for few lines of memory at a time, L2 for many.
-    far = dense and machine.near_l3 and is_far(op, 0, machine) and outgrows_l3(op, machine)
+    # L1 waits for few lines of memory at a time, L2 for many; to many columns L1 is worth more.
+    near = not machine.near_l3 or n.size > FEW or not is_far(op, 0, machine)
+    far = dense and not near and outgrows_l3(op, machine)
     kernel = GemmKernel(
         kernel_dtype(op),
         tile.vectors,

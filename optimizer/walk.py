@@ -37,12 +37,18 @@ def stream_order(op: TensorOp) -> tuple[Dimension | None, Dimension | None]:
 def width(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     """How many registers a row takes, where they have room for the sums of all of it: the rows are
     then read one after the other, as they lie, and out once. An even number, so that there are
-    fewer kernels; 0 where there are too many, or parts of vectors have their price."""
-    vectors = -(-x.size // machine.lanes(op.dtype)) * element(op.dtype).parts
+    fewer kernels; 0 where there are too many, or parts of vectors have their price. Calls of half
+    types go down all rows, whatever part of them they go along, which are far from one another: of
+    rows from memory it is a large part."""
+    kind = element(op.dtype)
+    vectors = -(-x.size // machine.lanes(op.dtype)) * kind.parts
     fits = vectors <= machine.target.registers * 3 // 4
-    long = x.size * element(op.dtype).size > STRIP
-    wide = y.type == DimType.K != x.type and fits and long and machine.target.free_masks
-    return -(-vectors // 2) * 2 if wide else 0
+    long = x.size * kind.size > STRIP
+    wide = y.type == DimType.K != x.type and long and machine.target.free_masks
+    if kind.half:
+        wide &= outgrows_l3(op, machine)
+        return wide * (-(-vectors // 2) * 2 if fits else machine.target.registers // 2)
+    return -(-vectors // 2) * 2 if wide and fits else 0
 
 
 def asked(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> list[bool]:
@@ -55,6 +61,8 @@ def asked(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> list[bool]:
     held = [bytes_of(op, t) for t in range(len(op.tensors))]
     row, level = x.size * element(op.dtype).size, level_of(sum(held), machine)
     large = [each > machine.l2 for each in held[:-1]]
+    if element(op.dtype).half and 0 < width(op, x, y, machine) < x.size // machine.lanes(op.dtype):
+        return large  # row by row, of each a part
     far = row <= STRIP or x.type == DimType.K or level == MEMORY
     if not machine.asks_in_rows:
         far &= row <= LONG_ROWS and (level < MEMORY or not machine.near_l3)

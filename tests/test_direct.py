@@ -242,6 +242,32 @@ def test_rows_that_stream_past_are_asked_for_along(n: int, monkeypatch: pytest.M
     assert lines.mean() > 0.9 and not lines[:8].any()
 
 
+@pytest.mark.parametrize(
+    ("n", "gap", "l3", "near", "far"),
+    [
+        (4, 0, 1 << 20, True, True),
+        (40, 0, 1 << 20, True, False),  # many columns
+        (4, 16, 1 << 20, True, False),  # other rows in between
+        (4, 0, 1 << 26, True, False),
+        (4, 0, 1 << 20, False, False),
+    ],
+)
+def test_matrices_from_memory_are_asked_for_into_l2(
+    n: int, gap: int, l3: int, near: bool, far: bool
+) -> None:
+    m, k = 64, 20_000
+    op = product(
+        Dimension(DimType.M, m, (1, 0, 1)),
+        Dimension(DimType.N, n, (0, k, m)),
+        Dimension(DimType.K, k, (m + gap, 1, 0)),
+    )
+    machine = Machine(host_machine().target, 32 << 10, 1 << 18, l3, near_l3=near)
+    schedule = optimise(op, machine, 1, Choice(regime="nest"))
+    (kernel,) = [step.kernel for _, step in schedule.steps() if isinstance(step, Call)]
+    assert isinstance(kernel, GemmKernel) and kernel.a == "direct"
+    assert kernel.far == far and ("far" in kernel.name) == far
+
+
 @pytest.mark.parametrize("m", [4, 8, 16])
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_short_rows_are_asked_for(n: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,6 +222,25 @@ def test_rows_that_have_a_vector_in_common_share_it_where_they_are_asked_for(
     assert _stream_kernel(_times_vector(400, columns), machine).in_turn == in_turn
 
 
+@pytest.mark.skipif(not host_machine().target.free_masks, reason="parts of vectors have a price")
+@pytest.mark.parametrize(
+    ("columns", "l3", "width", "asks"),
+    [(300, 1 << 20, 20, False), (4000, 1 << 20, 16, True), (4000, 1 << 26, 0, False)],
+)
+def test_half_types_are_summed_down_large_parts_of_rows_from_memory(
+    columns: int, l3: int, width: int, asks: bool
+) -> None:
+    """Of all rows in one call, so that they are rounded once: parts of them are asked for."""
+    rows = 4_000_000 // columns
+    k = Dimension(DimType.K, rows, (columns, 1, 0))
+    m = Dimension(DimType.M, columns, (1, 0, 1))
+    tensors = tuple(Tensor(name, "bfloat16") for name in ("in0", "in1", "out"))
+    machine = host_machine()._replace(l1=1 << 15, l2=1 << 18, l3=l3, near_l3=True)
+    machine = machine._replace(asks_in_rows=False)
+    kernel = _stream_kernel(TensorOp(tensors, (k, m), Primitive.GEMM), machine)
+    assert (kernel.width, kernel.asks0, kernel.asks1) == (width, asks, False)
+
+
 def test_matrices_times_a_vector_each_are_read_as_they_lie() -> None:
     """Not the same row of all of them, though there are more; L2 need not hold the vectors."""
     b, c = 7, 1200
