@@ -114,7 +114,8 @@ def rows_and_columns(
     if op.main in SCALED:
         summed = [axis.size for axis in (x, y) if axis.type == DimType.K]
         lanes = machine.lanes(op.dtype) if x.type == DimType.K and not scalars else 1
-        longest = longest_sum(kind, prod(summed), lanes)
+        # A term of complex numbers is two products.
+        longest = longest_sum(kind, prod(summed), max(1, lanes // kind.parts))
         if x.type == DimType.K:
             columns = min(columns, longest)
             rows = max(rows, STREAM_BLOCK // columns)
