@@ -36,7 +36,7 @@ class _Dots:
         self.kernel = kernel
         self.code = code = Code(target, kernel.name)
         kind = element(kernel.dtype)
-        self.size, self.lanes = kind.size, target.lanes(kind.part)
+        self.size, self.lanes = kind.size, target.lanes(kind.accumulator.part)
         self.vector, self.one = (Arithmetic(code, kind, lanes) for lanes in (self.lanes, 1))
         self.scalars = Scalars(code, kind)
         # Read once: what is stored might be these words, for all that LLVM knows.

@@ -97,6 +97,8 @@ WRITTEN_RUN = 1.6
 DOTS = 30.0  # a tile of dot products; FOLDED_DOT: of a sum of it, to end as a number in out
 FOLDED_DOT = 4.0
 LATENCY_OF_DOTS = 2.7  # of a step of a sum
+WIDENED = 1.5  # a vector of a half type that becomes one of float32
+PACKED_HALF = 1.8  # times what it takes, that packed products of half types are estimated at
 REORDERED = 1.5  # a vector of items whose elements change places
 SHORT = 8  # consecutive elements that are too few for vectors
 PAST = 0.42  # of the time to write to memory, past the caches
@@ -306,9 +308,12 @@ def dots_cycles(found: Dots, machine: Machine) -> float:
     m, n, k, items = _sizes(op)
     steps = ceil(k / machine.lanes(op.dtype))
 
+    widened = WIDENED if element(op.dtype).half else 0.0
+
     def tile(rows: int, columns: int) -> float:
         sums = rows * columns
-        return DOTS + steps * max(sums * PANELS, LATENCY_OF_DOTS) + sums * FOLDED_DOT
+        step = max(sums * PANELS, LATENCY_OF_DOTS) + (rows + columns) * widened
+        return DOTS + steps * step + sums * FOLDED_DOT
 
     across = [(columns, n // columns), (1, n % columns)]
     down = [(rows, m // rows), (found.kernel.left, min(1, found.kernel.left))]
@@ -316,7 +321,8 @@ def dots_cycles(found: Dots, machine: Machine) -> float:
     # The first tile of rows waits for memory; the others read what it has brought.
     work, memory = CALL + items * each, _item_memory(op, machine)
     first = work / ceil(m / rows)
-    return max(first, memory) + BESIDE * min(first, memory) + work - first
+    total = max(first, memory) + BESIDE * min(first, memory) + work - first
+    return total * (PACKED_HALF if element(op.dtype).half else 1.0)
 
 
 def items_cycles(items: Items, machine: Machine) -> float:

@@ -45,7 +45,7 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
         Fused.
     """
     kind = element(op.dtype)
-    if op.main not in CONTRACTIONS or kind.parts > 1 or kind.half or kind.part < 4:
+    if op.main not in CONTRACTIONS or kind.parts > 1 or kind.accumulator.part < 4:
         return None
     if not kind.vectorises or any(t.dtype != op.dtype for t in op.tensors):
         return None
@@ -61,6 +61,8 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
     asks, in_turn = bytes_of(op, 1) > machine.l2, _in_turn(op, machine)
     kernel = DotsKernel(op.dtype, *dots_tile(rows, machine.target), asks and not in_turn, in_turn)
     tiles = -(-rows // kernel.rows)
+    if kind.half and (tiles > 1 or rows * k.size * kind.size > machine.l2 // 4):
+        return None  # what is widened again and again, or a sum in parts, rounded between them
     # A call for all of both sides has a part of the sum, which L2 keeps for all tiles.
     few = max(m.size, n.size) <= MOST_ROWS and tiles <= FEW_TILES and not op.of_type(DimType.C)
     if tiles > 1 and rows * k.size * kind.size > machine.l2 and not few:
@@ -70,10 +72,12 @@ def dots_of(op: TensorOp, machine: Machine) -> Dots | None:
 
 def _in_turn(op: TensorOp, machine: Machine) -> bool:
     """Whether the rows of in1 lie end to end in memory: a single stream, which the hardware follows
-    (see `in_turn` in walk.py). For each of them L1 has to hold the rows of in0."""
+    (see `in_turn` in walk.py). For each of them L1 has to hold the rows of in0, and those of half
+    types are widened."""
     (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
-    follows = machine.near_l3 and not machine.asks_in_rows
-    fits = m.size * k.size * element(op.dtype).size <= machine.l1 * 3 // 8
+    kind = element(op.dtype)
+    follows = machine.near_l3 and not machine.asks_in_rows and not kind.half
+    fits = m.size * k.size * kind.size <= machine.l1 * 3 // 8
     return follows and fits and n.strides[1] == k.size and outgrows_l3(op, machine)
 
 

@@ -209,7 +209,7 @@ def _undivided(
     planner: Callable[[Planner], Planner] | None = None,
 ) -> Runnable:
     parts = _realigned(op) if choice.orders is None else moved(op, dict(choice.orders))
-    if not parts.orders:
+    if not parts.orders or (choice == MODEL and takes_less(op, host_machine())):
         return _as_it_lies(op, threads, plan_for, choice, planner)
     planned = _in_parts(parts, threads, plan_for, choice)
     if planned is None:

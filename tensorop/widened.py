@@ -42,6 +42,7 @@ PlanPair = Callable[[TensorOp, TensorOp, int], Runnable | None]
 WIDE = "float32"
 BATCH = 64  # products from which on casts of all of them may pay
 SURELY = 4  # times as long, by estimate, that these take packed one by one
+APIECE = "blocked", "dots"  # ways in which every product of a batch is run by itself
 COMPUTED = TRANSCENDENTAL | {Primitive.SQUARE, Primitive.SQRT, Primitive.RECIPROCAL}  # and rounded
 
 
@@ -60,12 +61,12 @@ def rounds_early(op: TensorOp, schedules: Sequence[Schedule]) -> bool:
 
 
 def takes_less(op: TensorOp, machine: Machine) -> bool:
-    """Whether a batch of products in a half type had better run in float32: each by itself would be
-    packed, and casts of all take less than that."""
+    """Whether a batch of products in a half type had better run in float32: casts of all take less
+    than to pack or to widen the operands of each by itself."""
     if not element(op.dtype).half or op.main not in CONTRACTIONS:
         return False
     op = normalised(op)
-    if op.size_of(DimType.C) < BATCH or choose_alike(op, machine).name != "blocked":
+    if op.size_of(DimType.C) < BATCH or choose_alike(op, machine).name not in APIECE:
         return False
     casts, wide = _in_float32(op)
     price = sum([cycles(each, machine) for each in (*casts, wide)])

@@ -277,7 +277,7 @@ def test_updates_of_items(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_dots(dtype: str, target: Target) -> None:
     """Every number of rows, whole tiles of columns and single ones, and vectors full or in part, on
     memory that ends there; items with gaps between them."""

@@ -15,6 +15,7 @@ from tensorop.optimizer.balance import LONGEST_SUM
 from tensorop.optimizer.dots import dots_of
 from tensorop.optimizer.machine import host_machine
 from tensorop.optimizer.normalise import normalised
+from tests.strategies import numpy_dtype
 from tests.test_realign import contraction
 
 
@@ -72,6 +73,32 @@ def test_results(spec: str, sizes: dict[str, int], dtype: str, threads: int) -> 
         out = np.ones(expected.shape[::-1], dtype).T
         plan(first, other, out=out, alpha=2, beta=3)
         np.testing.assert_array_equal(out, 2 * expected + 3)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("rows", [2, 4])
+def test_half_types_are_rounded_once(rows: int, dtype: str) -> None:
+    rng = np.random.default_rng(rows)
+    first, second = (rng.integers(-3, 4, (n, 700)).astype(numpy_dtype(dtype)) for n in (rows, 331))
+    exact = np.einsum("bk,nk->bn", first.astype(float), second.astype(float))
+    plan = tensorop.compile("bk,nk->bn", first, second)
+    assert "dots" in regimes(plan)
+    np.testing.assert_array_equal(plan(first, second), exact.astype(first.dtype))
+    out = np.ones(exact.shape, first.dtype)
+    plan(first, second, out=out, alpha=2, beta=3)
+    np.testing.assert_array_equal(out, (2 * exact + 3).astype(first.dtype))
+
+
+def test_half_types_are_widened_once() -> None:
+    """For one tile of rows, and all of the sum."""
+    machine = host_machine()
+
+    def fits(rows: int, k: int) -> bool:
+        op = contraction("bk,nk->bn", "bfloat16", b=rows, n=1000, k=k)
+        return dots_of(op, machine) is not None
+
+    assert fits(4, 1000) and not fits(16, 1000)
+    assert not fits(4, machine.l2 // 16)
 
 
 @pytest.mark.parametrize(
