@@ -306,6 +306,17 @@ def test_updates_of_dots(
     check(DotsKernel("float32", *dots_tile(5, target)), target, case)
 
 
+def test_rows_that_are_read_in_turn_have_loops_of_their_own() -> None:
+    target = current_target()
+
+    def loops(*, in_turn: bool) -> int:
+        kernel = DotsKernel("float32", *dots_tile(4, target), in_turn=in_turn)
+        return str(generate(kernel, target)).count("br i1")
+
+    columns = dots_tile(4, target)[1]
+    assert loops(in_turn=True) >= loops(in_turn=False) + 2 * (columns - 1)
+
+
 @given(st.integers(1, 200))
 def test_rows_of_dots_are_spread_evenly(m: int) -> None:
     for target in (param.values[0] for param in TARGETS):

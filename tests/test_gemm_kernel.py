@@ -15,7 +15,7 @@ import pytest
 from tensorop.jit import gemm_macro
 from tensorop.jit import tiles as tiling
 from tensorop.jit.abi import CallRecord, Frame
-from tensorop.jit.compiler import load_object, object_code
+from tensorop.jit.compiler import assembly, load_object, object_code
 from tensorop.jit.elements import element
 from tensorop.jit.gemm_abi import (
     BYTES,
@@ -35,7 +35,7 @@ from tensorop.jit.library import kernel_address
 from tensorop.jit.lines import LINE
 from tensorop.jit.slots import AxisSlot, Slot
 from tensorop.jit.tables import chunks, filled_up, on_stage, two_runs
-from tensorop.jit.target import Target
+from tensorop.jit.target import Target, current_target
 from tensorop.jit.tiles import Tile, cycles, tile_of_columns, tiles
 from tests.stream_calls import DTYPES, PAGE, TARGETS, guarded, numpy_dtype, wider
 
@@ -578,6 +578,19 @@ def test_direct_operands_any_strides(dtype: str, reduce: bool, target: Target) -
         for end in (True, False)
     ]
     check(kernel, target, *cases)
+
+
+@pytest.mark.parametrize("flag", ["far", "along"])
+def test_what_is_far_is_asked_for_into_l2(flag: str) -> None:
+    """None of the vectors into L1."""
+    target = current_target()
+
+    def asked(level: str, **flags: bool) -> int:
+        kernel = GemmKernel("float32", *tiles(target, element("float32"))[0], "direct", "direct")
+        return assembly(generate(kernel._replace(**flags), target), target).count(level)
+
+    assert asked("prefetcht0") > 0 == asked("prefetcht1")
+    assert asked("prefetcht1", **{flag: True}) > 0 == asked("prefetcht0", **{flag: True})
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -4,6 +4,7 @@ the machine can run, with all operands between guard pages."""
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,21 @@ def test_totals_apart() -> None:
     if current_target().registers >= 32:
         down = {"outer_reduced": True, "asks0": True}
         assert totals("complex64", **down) > 1.5 * totals("float32", **down)
+
+
+def test_wide_sums_of_half_types_ask_for_parts_of_rows_below() -> None:
+    """As many totals as they are wide, and one request for each vector, eight rows further down."""
+
+    def code(**form: Any) -> str:
+        form = {"outer_reduced": True, "in_blocks": True, **form}
+        return str(generate(stream_kernel("sum", "bfloat16", **form), current_target()))
+
+    few, wide = code(), code(width=16)
+    assert wide.count("= phi <") >= few.count("= phi <") + 12
+    assert "llvm.prefetch" not in wide
+    asking = code(width=16, asks0=True)
+    assert asking.count('call void @"llvm.prefetch') >= 16
+    assert re.search(r"= mul i64 [^\n]*, 8\n", asking)
 
 
 def test_what_is_not_wide() -> None:
