@@ -76,9 +76,9 @@ def _in_turn(op: TensorOp, machine: Machine) -> bool:
     types are widened."""
     (m,), (n,), (k,) = (op.of_type(t) for t in (DimType.M, DimType.N, DimType.K))
     kind = element(op.dtype)
-    follows = machine.near_l3 and not machine.asks_in_rows and not kind.half
-    fits = m.size * k.size * kind.size <= machine.l1 * 3 // 8
-    return follows and fits and n.strides[1] == k.size and outgrows_l3(op, machine)
+    fits = m.size * k.size * kind.size <= machine.l1 * 3 // 8 and not kind.half
+    end_to_end = machine.follows_streams and n.strides[1] == k.size
+    return fits and end_to_end and outgrows_l3(op, machine)
 
 
 def dotted(found: Dots, machine: Machine, threads: int) -> Schedule:

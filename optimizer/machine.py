@@ -54,6 +54,11 @@ class Machine(NamedTuple):
     kept: int = NEVER
     from_memory: bool = False
 
+    @property
+    def follows_streams(self) -> bool:
+        """Whether it keeps up best with a single stream from memory, unasked."""
+        return self.near_l3 and not self.asks_in_rows
+
     def lanes(self, dtype: str) -> int:
         """Elements of a vector that a dtype is computed in; 1 where it has none."""
         return _lanes(self.target.vector_bytes, dtype)

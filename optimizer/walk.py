@@ -133,8 +133,7 @@ def _rows_down(op: TensorOp, x: Axis, y: Axis, machine: Machine) -> int:
     size = element(op.dtype).size
     _, large = _end_to_end(op, x, y, machine)
     fits = 0 < x.size * size * large <= machine.l1 * 3 // 8
-    follows = machine.near_l3 and not machine.asks_in_rows
-    if fits and follows and outgrows_l3(op, machine):
+    if fits and machine.follows_streams and outgrows_l3(op, machine):
         return 1
     alike = any(size * (y.stride(t) or 1) % PAGE == 0 for t in range(op.out))
     moving = sum(bool(y.stride(t)) and bool(x.stride(t)) for t in range(op.out))
